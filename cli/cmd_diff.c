@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Not written yet. */
+#include "cli_priv.h"
+
+#include <errno.h>
+
+static int run(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return fail(-ENOSYS, "diff: not written yet");
+}
+
+const struct command cmd_diff = {"diff", "", "", run};

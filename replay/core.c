@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: MIT */
+#include "iotape/replay.h"
+#include "iotape/compare.h"

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The text of the last failure, kept per thread. Whoever detects a failure notes what, where and
+ * what to do; the number travels up as the return value, the text waits here until main() prints
+ * it. Nothing is printed and nothing allocated.
+ */
+#include "iotape/util.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_MAX 1024
+
+static _Thread_local char text[TEXT_MAX];
+
+int fail_va(int err, const char *fmt, va_list ap)
+{
+	vsnprintf(text, sizeof(text), fmt, ap);
+	return err;
+}
+
+int fail(int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fail_va(err, fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+int fail_in(int err, const char *fmt, ...)
+{
+	char where[TEXT_MAX], whole[TEXT_MAX * 2];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(where, sizeof(where), fmt, ap);
+	va_end(ap);
+	snprintf(whole, sizeof(whole), "%s: %s", where, text);
+	whole[TEXT_MAX - 1] = '\0';
+	strcpy(text, whole);
+	return err;
+}
+
+const char *fail_text(void)
+{
+	return text;
+}
