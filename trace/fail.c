@@ -31,15 +31,16 @@ int fail(int err, const char *fmt, ...)
 
 int fail_in(int err, const char *fmt, ...)
 {
-	char where[TEXT_MAX], whole[TEXT_MAX * 2];
+	char was[TEXT_MAX];
 	va_list ap;
+	int n;
 
+	memcpy(was, text, sizeof(was));
 	va_start(ap, fmt);
-	vsnprintf(where, sizeof(where), fmt, ap);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	snprintf(whole, sizeof(whole), "%s: %s", where, text);
-	whole[TEXT_MAX - 1] = '\0';
-	strcpy(text, whole);
+	if (n >= 0 && (size_t)n < sizeof(text))
+		snprintf(text + n, sizeof(text) - n, ": %s", was);
 	return err;
 }
 
