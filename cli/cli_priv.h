@@ -38,6 +38,13 @@ enum cli_format { CLI_TEXT, CLI_JSON, CLI_CSV };
 int cli_parse_format(const char *s, bool csv_too, enum cli_format *out);
 /* Index of s in the NULL-terminated names, or -EINVAL naming option and choices. */
 int cli_choice(const char *option, const char *s, const char *const *names);
+/* Nearest right word to a typed one: start with {0}, offer every candidate; word stays NULL when
+ * none is near. */
+struct cli_nearest {
+	const char *word;
+	unsigned distance;
+};
+void cli_nearest(struct cli_nearest *best, const char *typed, const char *candidate);
 /* Flushes stdout; -errno when what was printed could not be written (EPIPE included). */
 int cli_flush(void);
 

@@ -6,7 +6,24 @@
 #include "cli_priv.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+
+#ifndef HAVE_FUSE
+static int no_record(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return fail(-ENOSYS, "record: this iotape was built without FUSE; install libfuse3-dev and "
+			     "fuse3, then build again with -Dfuse=enabled");
+}
+
+const struct command cmd_record = {"record", "not in this build: it was built without FUSE",
+	"usage: iotape record [options] DIR [MOUNTPOINT] [-- COMMAND ARG...]\n"
+	"This iotape was built without FUSE and cannot record. Install libfuse3-dev and fuse3,\n"
+	"then build it again with -Dfuse=enabled.\n",
+	no_record};
+#endif
 
 static const struct command *const commands[] = {
 	&cmd_record,
@@ -21,16 +38,105 @@ static const struct command *const commands[] = {
 	&cmd_backend,
 };
 
-int main(int argc, char **argv)
+static void usage(FILE *out)
 {
-	int r = -EINVAL;
+	fputs("usage: iotape COMMAND [options] [operands]\n\n"
+	      "Records the real I/O of a job, replays it on other storage and compares.\n\n"
+	      "    iotape record -o copy.tape /srv/data -- cp -r /srv/data/a /srv/data/b\n"
+	      "    iotape compare copy.tape --on ssd=/mnt/ssd --on raid1:a.img,b.img\n\n"
+	      "commands:\n",
+		out);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(out, "    %-9s %s\n", commands[i]->name, commands[i]->summary);
+	fputs("\n`iotape help COMMAND` tells more; --version prints the version.\n"
+	      "Exit status: 0 fine, 1 it differs (or the recorded command failed), 2 trouble.\n",
+		out);
+}
 
-	for (size_t i = 0; argc > 1 && i < ARRAY_SIZE(commands); i++)
-		if (!strcmp(argv[1], commands[i]->name))
-			r = commands[i]->run(argc - 1, argv + 1);
-	if (r < 0) {
-		fprintf(stderr, "iotape: %s\n", fail_text());
+static const struct command *find_command(const char *name)
+{
+	struct cli_nearest best = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (!strcmp(name, commands[i]->name))
+			return commands[i];
+		cli_nearest(&best, name, commands[i]->name);
+	}
+	if (best.word)
+		fail(-EINVAL, "unknown command '%s'; did you mean %s?", name, best.word);
+	else
+		fail(-EINVAL, "unknown command '%s'; `iotape help` lists them", name);
+	return NULL;
+}
+
+static int run_help(const char *name)
+{
+	const struct command *cmd;
+
+	if (!name) {
+		usage(stdout);
+		return CLI_OK;
+	}
+	cmd = find_command(name);
+	return cmd ? cli_help(cmd) : -EINVAL;
+}
+
+static int unknown_option(const char *arg)
+{
+	static const char *const names[] = {"--help", "--version"};
+	struct cli_nearest best = {0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		cli_nearest(&best, arg, names[i]);
+	if (best.word)
+		return fail(-EINVAL, "unknown option %s; did you mean %s?", arg, best.word);
+	return fail(-EINVAL, "unknown option %s before a command; `iotape help` lists the commands",
+		arg);
+}
+
+static int dispatch(int argc, char **argv)
+{
+	const struct command *cmd;
+
+	if (argc < 2) {
+		usage(stderr);
 		return CLI_TROUBLE;
 	}
-	return r;
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return run_help(argc > 2 ? argv[2] : NULL);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		puts("iotape " IOTAPE_VERSION);
+		return CLI_OK;
+	}
+	if (argv[1][0] == '-')
+		return unknown_option(argv[1]);
+	cmd = find_command(argv[1]);
+	return cmd ? cmd->run(argc - 1, argv + 1) : -EINVAL;
+}
+
+static void on_sigpipe(int sig)
+{
+	(void)sig;
+}
+
+int main(int argc, char **argv)
+{
+	/* A handler, not SIG_IGN: what record runs gets the default back over exec. */
+	struct sigaction sa = {.sa_handler = on_sigpipe, .sa_flags = SA_RESTART};
+	int r, flushed;
+
+	sigaction(SIGPIPE, &sa, NULL);
+	r = dispatch(argc, argv);
+	if (r >= 0) {
+		flushed = cli_flush();
+		if (flushed < 0)
+			r = flushed;
+	}
+	if (r >= 0)
+		return r;
+	if (*fail_text())
+		fprintf(stderr, "iotape: %s\n", fail_text());
+	else if (r != -EPIPE)
+		fprintf(stderr, "iotape: %s\n", strerror(-r));
+	return CLI_TROUBLE;
 }

@@ -1,2 +1,229 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Option parsing as every command shares it: getopt_long with messages of our own, that name the
+ * nearest right option. Nothing is printed here but help; a mistake is noted with fail() and main
+ * prints it.
+ */
 #include "cli_priv.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SHORTS_MAX 64
+#define WORD_MAX   32
+
+/* Levenshtein distance with neighbours swapped counted once (optimal string alignment); words
+ * beyond WORD_MAX are far from everything. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+	unsigned d[WORD_MAX + 1][WORD_MAX + 1];
+
+	if (n > WORD_MAX || m > WORD_MAX)
+		return WORD_MAX;
+	for (size_t i = 0; i <= n; i++)
+		d[i][0] = (unsigned)i;
+	for (size_t j = 0; j <= m; j++)
+		d[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= n; i++)
+		for (size_t j = 1; j <= m; j++) {
+			unsigned c = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+
+			c = MIN(c, MIN(d[i - 1][j], d[i][j - 1]) + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				c = MIN(c, d[i - 2][j - 2] + 1);
+			d[i][j] = c;
+		}
+	return d[n][m];
+}
+
+void cli_nearest(struct cli_nearest *best, const char *typed, const char *candidate)
+{
+	size_t n = strlen(typed);
+	/* the start of a right word is as near as one wrong letter */
+	unsigned d = n > 1 && !strncmp(typed, candidate, n) ? 1 : edit_distance(typed, candidate);
+
+	if (d <= (n + 2) / 3 + 1 && d < strlen(candidate) && (!best->word || d < best->distance)) {
+		best->word = candidate;
+		best->distance = d;
+	}
+}
+
+/* "--name=value" or "-name" to "name"; false when it does not fit */
+static bool option_name(char *out, size_t cap, const char *arg)
+{
+	size_t n;
+
+	arg += strspn(arg, "-");
+	n = strcspn(arg, "=");
+	if (n >= cap)
+		return false;
+	memcpy(out, arg, n);
+	out[n] = '\0';
+	return true;
+}
+
+/* The option that name means as getopt_long sees it: exact or the only one that begins so. */
+static const struct option *find_long(
+	const struct option *longs, const char *name, unsigned *n_prefix)
+{
+	const struct option *found = NULL;
+
+	*n_prefix = 0;
+	for (const struct option *o = longs; o->name; o++) {
+		if (!strcmp(o->name, name)) {
+			*n_prefix = 1;
+			return o;
+		}
+		if (!strncmp(o->name, name, strlen(name))) {
+			found = o;
+			(*n_prefix)++;
+		}
+	}
+	return *n_prefix == 1 ? found : NULL;
+}
+
+static void unknown_long(const char *cmd, const char *arg, const struct option *longs)
+{
+	char name[WORD_MAX * 2] = "";
+	struct cli_nearest best = {0};
+	unsigned n_prefix;
+
+	if (!option_name(name, sizeof(name), arg)) {
+		fail(-EINVAL, "%s: unknown option; `iotape help %s` lists them", cmd, cmd);
+		return;
+	}
+	for (const struct option *o = longs; o->name; o++)
+		cli_nearest(&best, name, o->name);
+	find_long(longs, name, &n_prefix);
+	if (n_prefix > 1)
+		fail(-EINVAL, "%s: option --%s is ambiguous; write it in full, as --%s", cmd, name,
+			best.word ? best.word : name);
+	else if (best.word)
+		fail(-EINVAL, "%s: unknown option --%s; did you mean --%s?", cmd, name, best.word);
+	else
+		fail(-EINVAL, "%s: unknown option --%s; `iotape help %s` lists them", cmd, name,
+			cmd);
+}
+
+/* What getopt_long called '?': an unknown option, or a value for one that takes none. */
+static void bad_option(int argc, char **argv, const struct option *longs)
+{
+	const char *cmd = argv[0], *last = argv[optind - 1];
+	const char *cluster = optind < argc ? argv[optind] : "";
+	char name[WORD_MAX * 2];
+	const struct option *o;
+	unsigned n_prefix;
+
+	if (!optopt) {
+		unknown_long(cmd, last, longs);
+		return;
+	}
+	if (!strncmp(last, "--", 2) && strchr(last, '=') && option_name(name, sizeof(name), last)) {
+		o = find_long(longs, name, &n_prefix);
+		if (o && o->has_arg == no_argument && o->val == optopt) {
+			fail(-EINVAL, "%s: option --%s takes no value", cmd, o->name);
+			return;
+		}
+	}
+	/* -format=json: a long option with one dash */
+	if (cluster[0] != '-' || !strchr(cluster, optopt))
+		cluster = last;
+	if (strlen(cluster) > 3 && option_name(name, sizeof(name), cluster) &&
+		find_long(longs, name, &n_prefix)) {
+		fail(-EINVAL, "%s: unknown option -%c; did you mean --%s?", cmd, optopt, name);
+		return;
+	}
+	fail(-EINVAL, "%s: unknown option -%c; `iotape help %s` lists them", cmd, optopt, cmd);
+}
+
+int cli_getopt(int argc, char **argv, const char *shorts, const struct option *longs)
+{
+	char all[SHORTS_MAX];
+	int c;
+
+	/* a colon in front tells a missing value from an unknown option */
+	snprintf(all, sizeof(all), "%s:%s", *shorts == '+' ? "+" : "",
+		*shorts == '+' ? shorts + 1 : shorts);
+	opterr = 0;
+	c = getopt_long(argc, argv, all, longs, NULL);
+	if (c == ':') {
+		const char *last = argv[optind - 1];
+
+		if (!strncmp(last, "--", 2))
+			fail(-EINVAL, "%s: option %s needs a value", argv[0], last);
+		else
+			fail(-EINVAL, "%s: option -%c needs a value", argv[0], optopt);
+		return '?';
+	}
+	if (c == '?')
+		bad_option(argc, argv, longs);
+	return c;
+}
+
+int cli_help(const struct command *cmd)
+{
+	size_t n = strlen(cmd->help);
+
+	fputs(cmd->help, stdout);
+	if (n && cmd->help[n - 1] != '\n')
+		putchar('\n');
+	return CLI_OK;
+}
+
+int cli_operands(const struct command *cmd, int argc, int min, int max)
+{
+	int n = argc - optind;
+	const char *line = strncmp(cmd->help, "usage: ", 7) ? cmd->help : cmd->help + 7;
+	int len = (int)strcspn(line, "\n");
+
+	if (n >= min && n <= max)
+		return 0;
+	return fail(-EINVAL, "%s: %s; usage: %.*s", cmd->name,
+		n < min ? "something is missing" : "too many operands", len, line);
+}
+
+int cli_choice(const char *option, const char *s, const char *const *names)
+{
+	struct cli_nearest best = {0};
+	char list[256] = "";
+	size_t len = 0;
+
+	for (int i = 0; names[i]; i++) {
+		if (!strcmp(names[i], s))
+			return i;
+		cli_nearest(&best, s, names[i]);
+		len += (size_t)snprintf(
+			list + len, sizeof(list) - len, "%s%s", i ? ", " : "", names[i]);
+		len = MIN(len, sizeof(list) - 1);
+	}
+	if (best.word)
+		return fail(-EINVAL, "%s: '%s' is none of %s; did you mean %s?", option, s, list,
+			best.word);
+	return fail(-EINVAL, "%s: '%s' is none of %s", option, s, list);
+}
+
+int cli_parse_format(const char *s, bool csv_too, enum cli_format *out)
+{
+	static const char *const names[] = {"text", "json", NULL};
+	static const char *const with_csv[] = {"text", "json", "csv", NULL};
+	int i = cli_choice("--format", s, csv_too ? with_csv : names);
+
+	if (i < 0)
+		return i;
+	*out = (enum cli_format)i;
+	return 0;
+}
+
+int cli_flush(void)
+{
+	int err;
+
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	err = errno ? errno : EIO;
+	if (err == EPIPE)
+		return fail(-err, "%s", ""); /* the reader has had enough: nothing to say */
+	return fail(-err, "standard output: %s", strerror(err));
+}

@@ -1,2 +1,112 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * One line on stderr about long work: how far, how fast, how long yet; and the flag that signals
+ * set. On a terminal the line is rewritten in place and gone at the end; asked for on a pipe, it is
+ * a line a second.
+ */
 #include "cli_priv.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#define TERMINAL_EVERY_NS INT64_C(100000000)
+#define PIPE_EVERY_NS     INT64_C(1000000000)
+
+volatile int cli_stop_flag;
+
+void cli_progress_begin(struct cli_progress *p, int on, const char *label)
+{
+	*p = (struct cli_progress){.start_ns = util_now_ns()};
+	p->active = on == 1 || (on < 0 && isatty(STDERR_FILENO));
+	p->last_ns = p->start_ns;
+	snprintf(p->label, sizeof(p->label), "%s", label);
+}
+
+/* 1234567 -> "1.2M" */
+static void short_number(char *out, size_t cap, double v, double base)
+{
+	static const char *const suffix[] = {"", "k", "M", "G", "T"};
+	size_t i = 0;
+
+	for (; v >= base && i + 1 < ARRAY_SIZE(suffix); i++)
+		v /= base;
+	snprintf(out, cap, i && v < 10 ? "%.1f%s" : "%.0f%s", v, suffix[i]);
+}
+
+static void time_left(char *out, size_t cap, double seconds)
+{
+	uint64_t s = seconds > 359999 ? 359999 : (uint64_t)(seconds + 0.5);
+
+	if (s >= 3600)
+		snprintf(out, cap, "%" PRIu64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60),
+			(int)(s % 60));
+	else
+		snprintf(out, cap, "%d:%02d", (int)(s / 60), (int)(s % 60));
+}
+
+void cli_progress_update(struct cli_progress *p, uint64_t done, uint64_t total, uint64_t bytes)
+{
+	bool terminal;
+	int64_t now;
+	double seconds, rate;
+	char line[256], a[32], b[32];
+	int n;
+
+	if (!p->active)
+		return;
+	now = util_now_ns();
+	if (now - p->last_ns < TERMINAL_EVERY_NS)
+		return;
+	terminal = isatty(STDERR_FILENO);
+	if (!terminal && now - p->last_ns < PIPE_EVERY_NS)
+		return;
+	p->last_ns = now;
+	seconds = (double)(now - p->start_ns) / 1e9;
+	rate = (double)done / seconds;
+	short_number(a, sizeof(a), (double)done, 1000);
+	short_number(b, sizeof(b), rate, 1000);
+	if (total)
+		n = snprintf(line, sizeof(line), "%s: %3.0f%%  %s done  %s/s", p->label,
+			100.0 * (double)MIN(done, total) / (double)total, a, b);
+	else
+		n = snprintf(line, sizeof(line), "%s: %s done  %s/s", p->label, a, b);
+	if (bytes) {
+		short_number(a, sizeof(a), (double)bytes / seconds, 1000);
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "  %sB/s", a);
+	}
+	if (total > done && rate > 0) {
+		time_left(a, sizeof(a), (double)(total - done) / rate);
+		snprintf(line + n, sizeof(line) - (size_t)n, "  %s left", a);
+	}
+	fprintf(stderr, terminal ? "\r%s\033[K" : "%s\n", line);
+	fflush(stderr);
+}
+
+void cli_progress_end(struct cli_progress *p)
+{
+	if (p->active && isatty(STDERR_FILENO) && p->last_ns != p->start_ns) {
+		fputs("\r\033[K", stderr);
+		fflush(stderr);
+	}
+	p->active = false;
+}
+
+static void on_signal(int sig)
+{
+	cli_stop_flag = sig;
+}
+
+void cli_catch_signals(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction old;
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		/* what nohup or a shell's & ignores stays ignored */
+		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_IGN)
+			continue;
+		sigaction(signals[i], &sa, NULL);
+	}
+}
