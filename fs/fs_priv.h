@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of fs/ share: the mirror's state, the recorder's hand-over. Nobody else includes
+ * it. */
+#ifndef FS_PRIV_H
+#define FS_PRIV_H
+
+#include <fuse_lowlevel.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+#include "iotape/event.h"
+#include "iotape/record.h"
+
+struct fs;
+struct inode;
+struct handle;
+
+/* queue.c: per-thread rings, one writer thread. */
+struct queue;
+/* Any thread, lock-free; copies the strings and the sample; gives ev its seq. Blocks while the
+ * ring is full (counted). q NULL: not recording, does nothing. */
+void queue_put(struct queue *q, const struct event *ev, const void *sample, size_t sample_len);
+/* Lane of a thread id (0 for tid 0); puts an OP_LANE event when the thread is first seen. */
+uint32_t queue_lane(struct queue *q, pid_t tid);
+
+/* probe.c: one operation as a scope. probe_begin, fill p.ev, probe_call - system call -
+ * probe_done, probe_end, reply: the event is put before the reply, so those of one thread are in
+ * its order. Free of cost (no clock) when fs->queue is NULL. */
+struct probe {
+	struct event ev;
+	struct fs *fs;
+	int64_t arrive_ns, call_ns, done_ns;
+	const void *sample; /* write: some of its data, borrowed until probe_end */
+	size_t sample_len;
+};
+/* Stamps the arrival; lane of the caller; its uid and gid where the operation has them. */
+void probe_begin(struct probe *p, struct fs *fs, fuse_req_t req, enum op op);
+void probe_call(struct probe *p); /* the backing call starts (again: only the first counts) */
+void probe_done(struct probe *p, int64_t result); /* it ended with a value or -errno */
+void probe_end(struct probe *p);
+
+/* The mirror. Set up before the session starts, then only the counters and the table change. */
+struct fs {
+	int source_fd;       /* directory below; borrowed */
+	struct queue *queue; /* NULL: not recording; borrowed */
+	enum record_view view;
+	bool content;                 /* look at written data: zero or not, samples */
+	struct fuse_session *session; /* set by record.c before the loop; for notifications */
+	bool root;                    /* the daemon may act as others */
+	bool direct_mmap;             /* the kernel maps direct-I/O files shared (set at INIT) */
+	dev_t dev;                    /* of the root */
+	struct inode *root_inode;
+	struct inode_table *table; /* inode.c */
+	_Atomic uint64_t next_iid, next_oid;
+	struct lock_waiters *waiters;             /* lock.c */
+	_Atomic uint64_t read_bytes, write_bytes; /* moved so far */
+	uint64_t init_unique;                     /* init.c: of the INIT request; 0 when done */
+	uint32_t init_flags2;
+};
+
+/* init.c */
+/* Makes the mirror of source_fd (O_PATH directory, borrowed; must outlive it). queue NULL: no
+ * recording. Raises RLIMIT_NOFILE. */
+int fs_new(
+	struct fs **out, int source_fd, struct queue *queue, enum record_view view, bool content);
+/* After fuse_session_mount() and before the loop: takes the session's reads and writes over, to
+ * set what libfuse does not know in the INIT reply. */
+int fs_init_session(struct fs *fs, struct fuse_session *se);
+/* After the loop has ended, before the session is destroyed and the queue closed: ends waiters. */
+void fs_stop(struct fs *fs);
+void fs_free(struct fs *fs); /* after fuse_session_destroy(); NULL is fine */
+/* What fuse_session_new() gets with the fs as userdata. */
+extern const struct fuse_lowlevel_ops mirror_ops;
+
+#endif
