@@ -70,7 +70,8 @@ int median_ci(double *values, size_t n, double level, double *median, double *lo
  * and Rousseeuw (1992): one wild round must not say that a thousand are needed. */
 static double robust_sd(double *values, size_t n)
 {
-	static const double small[] = {0, 0, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
+	static const double small[] = {
+		0, 0, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
 	double m = median_of(values, n);
 
 	for (size_t i = 0; i < n; i++)

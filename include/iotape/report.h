@@ -53,7 +53,7 @@ void report_cell_json(struct json *j, const char *key, const char *workload, con
 
 /* The machine that measured: no names, nothing that identifies its owner. */
 struct report_machine {
-	char os[128], kernel[128], arch[32], cpu[128];
+	char os[128], kernel[160], arch[80], cpu[128];
 	unsigned cpus;
 	uint64_t memory_bytes;
 	double load; /* over the last minute, when asked */
