@@ -75,6 +75,8 @@ const struct trace_header *trace_reader_header(const struct trace_reader *r);
 int trace_reader_next(struct trace_reader *r, struct event *ev);
 /* Number of the chunk that the last event came from, from 0. */
 uint64_t trace_reader_chunk(const struct trace_reader *r);
+/* Events of operations that this program does not know, left out so far. */
+uint64_t trace_reader_skipped(const struct trace_reader *r);
 /* After the end: NULL when the trace has no trailer (it was cut). */
 const struct trace_trailer *trace_reader_trailer(const struct trace_reader *r);
 bool trace_reader_cut(const struct trace_reader *r);
