@@ -32,16 +32,36 @@ double median_of(double *values, size_t n)
 	return middle(values, n);
 }
 
-/* Largest k, from 1, with 1 - 2 P(B < k) >= level for B ~ binomial(n, 1/2); 0: none. The terms are
- * summed from exact logarithms, so that large n does not underflow. */
+/* P(B = 0), P(B = 1), ... for B ~ binomial(n, p), one a call, by logarithms: large n does not
+ * underflow. */
+struct binomial {
+	size_t n, k;
+	double log_odds, log_term;
+};
+
+static struct binomial binomial_begin(size_t n, double p)
+{
+	return (struct binomial){n, 0, log(p) - log1p(-p), (double)n * log1p(-p)};
+}
+
+static double binomial_next(struct binomial *b)
+{
+	double term = exp(b->log_term);
+
+	b->log_term += log((double)(b->n - b->k) / (double)(b->k + 1)) + b->log_odds;
+	b->k++;
+	return term;
+}
+
+/* Largest k, from 1, with 1 - 2 P(B < k) >= level for B ~ binomial(n, 1/2); 0: none. */
 static size_t rank_for(size_t n, double level)
 {
+	struct binomial b = binomial_begin(n, 0.5);
 	double below = 0;
 	size_t k = 0;
 
 	while (2 * k < n) {
-		below += exp(lgamma(n + 1.0) - lgamma(k + 1.0) - lgamma(n - k + 1.0) -
-			     (double)n * M_LN2);
+		below += binomial_next(&b);
 		if (1 - 2 * below < level)
 			break;
 		k++;
@@ -80,24 +100,48 @@ static double robust_sd(double *values, size_t n)
 	       (n < ARRAY_SIZE(small) ? small[n] : (double)n / ((double)n - 0.8));
 }
 
+/* Chance that n ratios, each below 1 with probability q, are shown to be above it. */
+static double power(size_t n, double q)
+{
+	struct binomial b = binomial_begin(n, q);
+	size_t k = rank_for(n, 0.95);
+	double p = 0;
+
+	while (k--)
+		p += binomial_next(&b);
+	return p;
+}
+
 /*
- * Rounds after which a true difference of 5 % is shown nine times out of ten:
- * n = ((z_0.975 + z_0.90) * sqrt(pi / 2) * sd(log ratio) / log 1.05)^2, at least 6;
- * sqrt(pi / 2) is what a median costs against a mean.
+ * The least number of rounds that shows a true difference of 5 % nine times out of ten, when log
+ * ratios scatter normally with the deviation s seen here: the least n for which fewer than k of
+ * the n ratios fall on the wrong side of 1 with a chance of 0.9, each doing so with
+ * q = Phi(-ln 1.05 / s), and x_k being the lower end of the interval. Beyond EXACT_ROUNDS the
+ * normal limit of the same: n = ((z_0.975 + z_0.90) sqrt(pi / 2) s / ln 1.05)^2.
  */
 static unsigned rounds_to_see_5_percent(double *ratios, size_t n)
 {
-	double need;
+	enum { LEAST = 6, EXACT_ROUNDS = 300, NEVER = 1000000 };
+	double s, q, limit;
 
 	if (n < 2)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		ratios[i] = log(ratios[i]);
-	need = (1.959964 + 1.281552) * sqrt(M_PI / 2) * robust_sd(ratios, n) / log(1.05);
-	need = ceil(need * need);
-	if (!isfinite(need) || need > 1e6)
-		return 1000000;
-	return (unsigned)MAX(need, 6.0);
+	s = robust_sd(ratios, n);
+	if (!(s > 0))
+		return LEAST;
+	limit = (1.959964 + 1.281552) * sqrt(M_PI / 2) * s / log(1.05);
+	limit *= limit;
+	if (!(limit < NEVER))
+		return NEVER;
+	if (limit > EXACT_ROUNDS)
+		return (unsigned)ceil(limit);
+	q = erfc(log(1.05) / s / M_SQRT2) / 2;
+	/* what is far below the limit is not enough either */
+	for (n = MAX(LEAST, (size_t)(limit * 0.7)); n < 2 * EXACT_ROUNDS && power(n, q) < 0.9; n++)
+		;
+	return (unsigned)n;
 }
 
 enum verdict verdict_from_ratios(double *ratios, size_t n, double *median, double *lo, double *hi,
