@@ -52,14 +52,14 @@ static bool scale_decimal(const struct decimal *d, uint64_t unit, uint64_t *out)
 
 int util_parse_size(const char *s, uint64_t *bytes)
 {
-	static const char letters[] = "KMGT";
+	static const char letters[] = "kmgt";
 	struct decimal d;
 	const char *p = read_decimal(s, &d), *letter;
 	uint64_t unit = 1;
 
 	if (!p)
 		return fail(-EINVAL, "'%s' is no size: write a number of bytes, or 64K, 1.5G", s);
-	letter = *p ? strchr(letters, *p & ~0x20) : NULL;
+	letter = strchr(letters, *p | 0x20);
 	if (letter) {
 		unit = UINT64_C(1024) << 10 * (letter - letters);
 		p++;
