@@ -188,8 +188,9 @@ static int parse_field(struct trace_cursor *c, struct event *ev, uint32_t *seen)
 
 		return r < 0 ? fail_in(r, "%s", field_info[f].key) : 0;
 	}
-	b.p = c->p;
-	b = trace_text_word(c);
+	b = (struct bytes){c->p, 0};
+	if (c->p < c->end && *c->p != ' ' && *c->p != '\t')
+		b = trace_text_word(c);
 	if (f == FIELD_CONTENT)
 		good = parse_content(b, ev);
 	else if (f == FIELD_RATIO)

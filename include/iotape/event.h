@@ -43,8 +43,8 @@
  * - access: mode = mask
  * - snap: (parent, name) stood for iid before the workload touched it: mode uid gid size rdev
  *   atime_ns mtime_ns target, arg = link count, flags = EVENT_SNAP_*. A later snap of the same
- *   entry replaces it (LISTED -> full); the same iid under another entry is a hard link. The root
- * is parent 0, name empty, iid EVENT_ROOT_IID.
+ *   entry replaces it (LISTED -> full); the same iid under another entry is a hard link. The
+ *   root is parent 0, name empty, iid EVENT_ROOT_IID.
  * - snap_data: a range of iid that held data (only for EVENT_SNAP_SPARSE; else [0, size) did)
  * - snap_xattr: iid had attribute name of size bytes (value in target as for setxattr)
  * - lane: the lane's thread: arg = thread id, size = process id, name = its comm

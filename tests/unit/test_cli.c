@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* Option parsing as the commands share it: what is taken, and what a mistake is answered with. */
+#include "test.h"
+
+#include <errno.h>
+
+#include "../../cli/cli_priv.h"
+
+static const struct option longs[] = {
+	{"format", required_argument, NULL, 'f'},
+	{"filter", required_argument, NULL, 'F'},
+	{"output", required_argument, NULL, 'o'},
+	{"force", no_argument, NULL, 1000},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+/* Parses words separated by spaces; gives the letters that came, '?' at a mistake. */
+static const char *parse(const char *line, const char *shorts)
+{
+	static char words[256], seen[32];
+	char *argv[16], *save = NULL;
+	int argc = 0, c;
+	size_t n = 0;
+
+	snprintf(words, sizeof(words), "%s", line);
+	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
+		argv[argc++] = w;
+	argv[argc] = NULL;
+	optind = 0; /* glibc: begin anew */
+	while ((c = cli_getopt(argc, argv, shorts, longs)) != -1) {
+		seen[n++] = c == 1000 ? '!' : (char)c;
+		if (c == '?')
+			break;
+	}
+	snprintf(seen + n, sizeof(seen) - n, " %d", argc - optind);
+	return seen;
+}
+
+static void good(void **state)
+{
+	(void)state;
+	assert_string_equal(parse("dump a b", "o:h"), " 2");
+	assert_string_equal(parse("dump --format=x a --force -o y", "o:h"), "f!o 1");
+	assert_string_equal(parse("dump --format x -oy --help", "o:h"), "foh 0");
+	assert_string_equal(parse("dump --fil=x", "o:h"), "F 0");
+	assert_string_equal(parse("dump -- --force", "o:h"), " 1");
+	assert_string_equal(parse("dump a --force", "+o:h"), " 2");
+	assert_string_equal(parse("dump -", "o:h"), " 1");
+}
+
+static void mistakes(void **state)
+{
+	static const struct {
+		const char *line, *text;
+	} t[] = {
+		{"dump --formt=json a", "dump: unknown option --formt; did you mean --format?"},
+		{"dump --fromat json", "unknown option --fromat; did you mean --format?"},
+		{"dump a --outptu=b", "unknown option --outptu; did you mean --output?"},
+		{"dump --xyzzy", "unknown option --xyzzy; `iotape help dump` lists them"},
+		{"dump --f=1", "option --f is ambiguous"},
+		{"dump --force=1", "option --force takes no value"},
+		{"dump --output", "option --output needs a value"},
+		{"dump -o", "option -o needs a value"},
+		{"dump -x", "unknown option -x; `iotape help dump`"},
+		{"dump -hx", "unknown option -x"},
+		{"dump -xh", "unknown option -x"},
+		{"dump --format=a -xo b", "unknown option -x"},
+		{"dump -format=json", "unknown option -f; did you mean --format?"},
+		{"dump --a_very_long_option_that_is_longer_than_any_word_ever_written_down_here=1",
+			"unknown option; `iotape help dump`"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		const char *seen = parse(t[i].line, "o:h");
+
+		if (!strchr(seen, '?') || !strstr(fail_text(), t[i].text))
+			fail_msg("'%s': %s, %s", t[i].line, seen, fail_text());
+	}
+}
+
+static void nearest(void **state)
+{
+	static const char *const words[] = {"record", "replay", "compare", "dump", "stat"};
+	static const struct {
+		const char *typed, *want;
+	} t[] = {
+		{"recrod", "record"},
+		{"rec", "record"},
+		{"reply", "replay"},
+		{"compre", "compare"},
+		{"stats", "stat"},
+		{"sta", "stat"},
+		{"dmup", "dump"},
+		{"xyzzy", NULL},
+		{"", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		struct cli_nearest best = {0};
+
+		for (size_t k = 0; k < ARRAY_SIZE(words); k++)
+			cli_nearest(&best, t[i].typed, words[k]);
+		if (t[i].want ? !best.word || strcmp(best.word, t[i].want) : best.word != NULL)
+			fail_msg("'%s': %s", t[i].typed, best.word);
+	}
+}
+
+static void choices(void **state)
+{
+	static const char *const names[] = {"trace", "resource", "thread", NULL};
+	enum cli_format f = CLI_TEXT;
+
+	(void)state;
+	assert_int_equal(cli_choice("--order", "resource", names), 1);
+	assert_int_equal(cli_choice("--order", "resuorce", names), -EINVAL);
+	assert_string_equal(fail_text(), "--order: 'resuorce' is none of trace, resource, thread; "
+					 "did you mean resource?");
+	assert_int_equal(cli_choice("--order", "x", names), -EINVAL);
+	assert_string_equal(fail_text(), "--order: 'x' is none of trace, resource, thread");
+	assert_int_equal(cli_parse_format("json", false, &f), 0);
+	assert_int_equal(f, CLI_JSON);
+	assert_int_equal(cli_parse_format("csv", true, &f), 0);
+	assert_int_equal(f, CLI_CSV);
+	assert_int_equal(cli_parse_format("csv", false, &f), -EINVAL);
+	assert_int_equal(f, CLI_CSV);
+}
+
+static void operands(void **state)
+{
+	static const struct command cmd = {"diff", "", "usage: iotape diff A B\nmore\n", NULL};
+
+	(void)state;
+	optind = 1;
+	assert_int_equal(cli_operands(&cmd, 3, 2, 2), 0);
+	assert_int_equal(cli_operands(&cmd, 2, 2, 2), -EINVAL);
+	assert_string_equal(fail_text(), "diff: something is missing; usage: iotape diff A B");
+	assert_int_equal(cli_operands(&cmd, 4, 2, 2), -EINVAL);
+	assert_string_equal(fail_text(), "diff: too many operands; usage: iotape diff A B");
+}
+
+static void quiet_progress(void **state)
+{
+	struct cli_progress p;
+
+	(void)state;
+	cli_progress_begin(&p, 0, "x");
+	assert_false(p.active);
+	cli_progress_update(&p, 1, 2, 3);
+	cli_progress_end(&p);
+	cli_progress_begin(&p, 1, "x");
+	assert_true(p.active);
+	cli_progress_end(&p);
+	assert_false(p.active);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(good),
+		cmocka_unit_test(mistakes),
+		cmocka_unit_test(nearest),
+		cmocka_unit_test(choices),
+		cmocka_unit_test(operands),
+		cmocka_unit_test(quiet_progress),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
