@@ -36,13 +36,22 @@ static void number(char *out, size_t cap, double v)
 			v);
 }
 
-static void with_interval(char *out, size_t cap, double v, double lo, double hi)
+static void ratio_number(char *out, size_t cap, double v)
+{
+	if (v >= 0.1 && v < 100)
+		snprintf(out, cap, "%.2f", v);
+	else
+		number(out, cap, v);
+}
+
+static void with_interval(
+	char *out, size_t cap, double v, double lo, double hi, void (*put)(char *, size_t, double))
 {
 	char a[24], b[24], c[24];
 
-	number(a, sizeof(a), v);
-	number(b, sizeof(b), lo);
-	number(c, sizeof(c), hi);
+	put(a, sizeof(a), v);
+	put(b, sizeof(b), lo);
+	put(c, sizeof(c), hi);
 	if (isfinite(lo) && isfinite(hi))
 		snprintf(out, cap, "%s [%s, %s]", a, b, c);
 	else
@@ -90,7 +99,7 @@ static void table_row(const struct compare *c, size_t w, size_t b, char row[COLU
 	const struct hist *data = &cell->data;
 
 	snprintf(row[0], CELL_MAX, "%s", c->backends[b].name);
-	with_interval(row[1], CELL_MAX, cell->median_seconds, cell->lo, cell->hi);
+	with_interval(row[1], CELL_MAX, cell->median_seconds, cell->lo, cell->hi, number);
 	number(row[2], CELL_MAX, median_figure(cell, offsetof(struct report_run, mb_per_s)));
 	number(row[3], CELL_MAX, median_figure(cell, offsetof(struct report_run, iops)));
 	number(row[4], CELL_MAX, data->count ? hist_mean(data) / 1e6 : (double)NAN);
@@ -102,7 +111,7 @@ static void table_row(const struct compare *c, size_t w, size_t b, char row[COLU
 		snprintf(row[8], CELL_MAX, "baseline");
 		return;
 	}
-	with_interval(row[7], CELL_MAX, p->ratio, p->lo, p->hi);
+	with_interval(row[7], CELL_MAX, p->ratio, p->lo, p->hi, ratio_number);
 	snprintf(row[8], CELL_MAX, "%s",
 		isfinite(p->lo) ? verdict_name(p->verdict) : "too few rounds");
 }
@@ -171,9 +180,9 @@ static void sentence(const struct compare *c, const struct compare_pair *p, FILE
 		   *base = c->backends[c->baseline].name;
 	char text[1024], ratio[24], lo[24], hi[24];
 
-	number(ratio, sizeof(ratio), p->ratio);
-	number(lo, sizeof(lo), p->lo);
-	number(hi, sizeof(hi), p->hi);
+	ratio_number(ratio, sizeof(ratio), p->ratio);
+	ratio_number(lo, sizeof(lo), p->lo);
+	ratio_number(hi, sizeof(hi), p->hi);
 	if (!p->n)
 		snprintf(text, sizeof(text),
 			"%s: nothing can be said of %s against %s, because no round ended on both.",
@@ -196,7 +205,7 @@ static void sentence(const struct compare *c, const struct compare_pair *p, FILE
 		snprintf(text, sizeof(text),
 			"%s: %s is %s than %s. It takes %s times as long, with 95 %% confidence "
 			"between "
-			"%s and %s times (%zu rounds, all paired).",
+			"%s and %s times (%zu rounds).",
 			w, b, verdict_name(p->verdict), base, ratio, lo, hi, p->n);
 	paragraph(out, "* ", text);
 }
