@@ -1,3 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-#include "iotape/replay.h"
-#include "iotape/compare.h"
