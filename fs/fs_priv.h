@@ -24,6 +24,109 @@ void queue_put(struct queue *q, const struct event *ev, const void *sample, size
 /* Lane of a thread id (0 for tid 0); puts an OP_LANE event when the thread is first seen. */
 uint32_t queue_lane(struct queue *q, pid_t tid);
 
+#define QUEUE_SAMPLE_MAX 32768u
+struct queue_log;
+/* Numbers events from 1; their start_ns, CLOCK_MONOTONIC in struct event as it is put (0: now),
+ * becomes relative to base_ns. log is borrowed. */
+int queue_new(struct queue **out, struct queue_log *log, int64_t base_ns);
+int queue_start(struct queue *q); /* the writer; until then events wait in their rings */
+void queue_stop(struct queue *q); /* what was put is handed to the log; the writer ends */
+void queue_counts(const struct queue *q, uint64_t *drops, uint64_t *stalls, uint64_t *stall_ns);
+void queue_free(struct queue *q);
+/* A thread that takes no signals. */
+int queue_thread(pthread_t *out, void *(*fn)(void *), void *arg);
+
+/* Own requests of this thread id are not recorded: queue_lane() gives QUEUE_LANE_SELF. */
+#define QUEUE_LANE_SELF UINT32_MAX
+void queue_set_self(struct queue *q, pid_t tid);
+
+/* ring.c: one producer, one consumer. */
+struct queue_rec_head {
+	uint32_t size; /* to the next one */
+	uint32_t sample_len;
+};
+struct queue_rec {
+	struct queue_rec_head head;
+	struct event ev;
+	char data[]; /* name, name2, target, sample */
+};
+struct queue_ring {
+	struct queue_ring *next; /* never changes once it is in the list */
+	size_t cap;              /* a power of two */
+	char *buf;
+	_Alignas(64) _Atomic uint64_t tail; /* written by the producer */
+	_Atomic int owned;                  /* by a living thread */
+	uint64_t reserved, head_seen;       /* the producer's */
+	_Alignas(64) _Atomic uint64_t head; /* written by the consumer */
+	uint64_t tail_seen;                 /* the consumer's */
+};
+int queue_ring_new(struct queue_ring **out, size_t cap);
+void queue_ring_free(struct queue_ring *r);
+/* Room for a record of n bytes, at most half the ring, or NULL. Fill it, then publish; returns the
+ * bytes in use at most. */
+struct queue_rec *queue_ring_reserve(struct queue_ring *r, size_t n);
+size_t queue_ring_publish(struct queue_ring *r);
+struct queue_rec *queue_ring_peek(struct queue_ring *r); /* the oldest, or NULL */
+void queue_ring_consume(struct queue_ring *r, const struct queue_rec *rec);
+
+/* lane.c: thread ids to lanes. */
+struct queue_lanes;
+int queue_lanes_new(struct queue_lanes **out);
+void queue_lanes_free(struct queue_lanes *l);
+uint32_t queue_lanes_get(struct queue_lanes *l, struct queue *q, pid_t tid);
+
+/* log.c: the trace file; its limit, and room kept to close it when the device is full. */
+enum queue_log_state { QUEUE_LOG_OPEN, QUEUE_LOG_LIMIT, QUEUE_LOG_FAILED };
+/* Writes the header to fd (owned from then on). max_bytes 0: no limit. */
+int queue_log_open(
+	struct queue_log **out, int fd, const struct trace_header *h, uint64_t max_bytes);
+enum queue_log_state queue_log_state(const struct queue_log *log); /* any thread */
+/* 0, or negative when the event is not in the trace. */
+int queue_log_put(struct queue_log *log, const struct event *ev);
+void queue_log_tick(struct queue_log *log, int64_t now_ns); /* flushes what is due */
+/* Trailer and index; fills in st what it knows: events, trace_bytes, trace_error, trace_text, and
+ * takes the other counts from it. */
+int queue_log_finish(struct queue_log *log, const char *reason, struct record_stats *st);
+void queue_log_close(struct queue_log *log); /* NULL is fine */
+
+/* A recording; record.c opens and closes it, serve.c serves. */
+struct record_mount {
+	char *path; /* absolute, symlinks resolved */
+	int id;     /* of the mount in mountinfo; 0: none */
+	bool self;  /* over the source itself */
+};
+struct record {
+	char *source; /* absolute */
+	int source_fd;
+	struct record_mount mount;
+	char *trace_path, *made_path; /* made_path: as created; renamed when the mount stands */
+	bool snapshot_full;
+	int64_t start_ns;
+	struct queue_log *log; /* NULL, like queue: not recording */
+	struct queue *queue;
+	struct fs *fs;
+	struct fuse_session *session;
+	int stop_fd, done_fd; /* eventfd: stop asked for; the loop has ended */
+	_Atomic(const char *) reason;
+	bool busy; /* the stopper's while it runs */
+};
+
+/* walk.c: all of the source as snap events, for those who want it before the workload begins. */
+int record_snapshot(struct fs *fs);
+
+/* mount.c: the mount itself, beyond what libfuse does. */
+/* A dead mount of ours at path is taken away; 0 when there is none, else -errno and what to do. */
+int record_mount_clear_dead(const char *path);
+/* Mounts and attaches the session. m->path is set. opts: for libfuse, also in the trace. */
+int record_mount_up(struct record_mount *m, struct fuse_session *se, const char *fsname,
+	const char *opts, unsigned long flags);
+/* 0: it is gone (or was before), -EBUSY: files are open below it. */
+int record_mount_down(struct record_mount *m, bool lazy);
+/* Type of the file system that an open file is on, "" if not known. */
+void record_mount_fs_type(int fd, char *type, size_t cap);
+/* Is the directory dir (or an ancestor of it, over mount points) the same as the open one? */
+int record_mount_inside(const char *dir, int fd);
+
 /* probe.c: one operation as a scope. probe_begin, fill p.ev, probe_call - system call -
  * probe_done, probe_end, reply: the event is put before the reply, so those of one thread are in
  * its order. Free of cost (no clock) when fs->queue is NULL. */

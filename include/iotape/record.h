@@ -17,6 +17,7 @@ struct record_opts {
 	const char *command;    /* for the header; NULL */
 	enum record_view view;
 	enum record_content content;
+	bool snapshot_full;      /* note all that is in the source before the workload begins */
 	bool allow_other, force; /* force: the trace file may exist and is replaced */
 	uint64_t max_bytes;      /* of the trace; 0: no limit */
 	int level;
@@ -27,6 +28,9 @@ struct record_stats {
 	int trace_error; /* 0, or -errno of the log device: the recording ended early, the mirror
 			    went on */
 	char trace_text[256]; /* what happened, when trace_error */
+	bool busy;            /* files were open at the end: unmounted lazily, they are cut off */
+	int64_t dur_ns;       /* from open to the end */
+	const char *reason;   /* of the end, as in the trailer */
 };
 
 struct record;

@@ -87,6 +87,10 @@ void trace_reader_close(struct trace_reader *r);
  * error. */
 int trace_reader_each(struct trace_reader *r, event_fn fn, void *ctx);
 
+/* ratio[] of an event from n bytes of its data: 255 * compressed / plain size at zstd -5 and 1. 0,
+ * or negative (without fail text) when it cannot be measured. */
+int trace_sample_ratios(const void *p, size_t n, uint8_t ratio[2]);
+
 /* ---- damage ---- */
 struct trace_damage {
 	uint64_t file_bytes,
