@@ -170,6 +170,17 @@ static int resync(struct checker *c, uint64_t at)
 	return 0;
 }
 
+/* A damaged block head can lead to an end that is none: there the next frame must begin. */
+static bool frame_follows(struct checker *c)
+{
+	uint8_t b[4] = {0};
+	ssize_t got = util_pread_all(c->in.fd, b, sizeof(b), c->in.offset);
+	uint32_t magic = b[0] | b[1] << 8 | b[2] << 16 | (uint32_t)b[3] << 24;
+
+	return got == 0 || (got == sizeof(b) && (magic == TRACE_ZSTD_MAGIC ||
+							(magic & ~0xfu) == TRACE_SKIP_MAGIC));
+}
+
 /* A frame that cannot be read. 1: go on, 0: nothing behind it. */
 static int bad_frame(struct checker *c, int err)
 {
@@ -178,7 +189,7 @@ static int bad_frame(struct checker *c, int err)
 	int r;
 
 	snprintf(text, sizeof(text), "%s", fail_text());
-	if (c->in.whole) {
+	if (c->in.whole && frame_follows(c)) {
 		r = note_index(c);
 		note_bad(c, text);
 		c->d->bad_frames++;

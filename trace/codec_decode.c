@@ -182,6 +182,8 @@ static int measure(struct decoder *d, const uint32_t *count)
 
 		if (!c->p)
 			continue;
+		if (s->f[i].coding == CODING_IMPLIED)
+			return fail(-EBADMSG, "column \"%s\" must not be stored", s->f[i].key);
 		if (!c->n || c->size % c->n || c->size / c->n > 8)
 			return fail(-EBADMSG, "column \"%s\" has %u bytes for %u values",
 				s->f[i].key, c->size, c->n);

@@ -14,7 +14,7 @@
 #define BLOCK_MAX     (128u << 10)
 #define MAX_STORED    (TRACE_MAX_PAYLOAD + (1u << 20)) /* of a frame */
 #define FLAG_CHECKSUM 4u
-#define FLAG_RESERVED 8u
+#define FLAG_RESERVED 0x18u /* the unused bit too: no encoder sets it */
 #define FLAG_SINGLE   0x20u
 
 int trace_in_init(struct trace_in *in, int fd)

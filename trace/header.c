@@ -104,6 +104,14 @@ static const struct key *find(const struct key *keys, size_t n, struct bytes key
 	return NULL;
 }
 
+/* Text number i of the table; NULL also when it is none. */
+static const char *header_text(const struct trace_header *h, size_t i)
+{
+	return header_keys[i].kind == TEXT
+		       ? *(char *const *)((const char *)h + header_keys[i].offset)
+		       : NULL;
+}
+
 int trace_header_copy(struct trace_header *out, const struct trace_header *h)
 {
 	struct trace_header c = *h;
@@ -112,10 +120,10 @@ int trace_header_copy(struct trace_header *out, const struct trace_header *h)
 		if (header_keys[i].kind == TEXT)
 			*(char **)((char *)&c + header_keys[i].offset) = NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(header_keys); i++) {
-		const char *s = *(char *const *)((const char *)h + header_keys[i].offset);
+		const char *s = header_text(h, i);
 		char **to = (char **)((char *)&c + header_keys[i].offset);
 
-		if (header_keys[i].kind != TEXT || !s)
+		if (!s)
 			continue;
 		*to = strdup(s);
 		if (!*to) {
@@ -140,9 +148,7 @@ int trace_header_pack(struct trace_buf *b, const struct trace_header *h)
 	msgpack_packer pk;
 
 	for (size_t i = 0; i < ARRAY_SIZE(header_keys); i++) {
-		const char *s = header_keys[i].kind != TEXT
-					? NULL
-					: *(char *const *)((const char *)h + header_keys[i].offset);
+		const char *s = header_text(h, i);
 
 		if (s && strlen(s) > TRACE_MAX_STRING)
 			return fail(-EINVAL, "%s is too long for a header", header_keys[i].key);
