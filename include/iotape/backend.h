@@ -3,6 +3,8 @@
 #ifndef IOTAPE_BACKEND_H
 #define IOTAPE_BACKEND_H
 
+#include <stdio.h>
+
 #include "iotape/util.h"
 
 struct backend;
@@ -11,8 +13,8 @@ struct backend_policy {
 	bool keep;                  /* leave directory, files and mounts at down */
 	bool visible; /* mounts are to be seen by other programs; else they live in a private mount
 			 namespace and vanish with the process */
-	const char
-		*work_dir; /* where mount points and the like are made; NULL: $TMPDIR or /var/tmp */
+	const char *work_dir; /* where visible mount points are made; NULL: $TMPDIR or /var/tmp */
+	const volatile int *stop; /* not 0: up ends soon with -EINTR; may be NULL */
 };
 
 /* Parses "[NAME=]SPEC" (docs/iotape.1, BACKENDS). -EINVAL with fail text for a spec that means
@@ -43,6 +45,14 @@ uint64_t backend_capacity_bytes(const struct backend *b);  /* free for a replay,
  * a backend that is down are fine. */
 int backend_down(struct backend *b);
 void backend_free(struct backend *b);
+
+/* For a visible backend that outlives the program: writes what down needs and lets go of it (the
+ * backend is then down for this program, the storage stays). resume makes a backend of it again,
+ * good for backend_down() alone. */
+int backend_leave(struct backend *b, FILE *state);
+int backend_resume(struct backend **out, FILE *state);
+/* Frees what resume gave without touching the storage. */
+void backend_forget(struct backend *b);
 
 /* `iotape backend list`: one row per kind. */
 struct backend_kind_info {

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a disk stands on: a file made anew and attached to a loop device, or a device (or file) that
+ * was there and that the user named for destruction. All decisions about what may be overwritten
+ * are made here, and only here: nothing that was there is touched unless named, never when it is
+ * mounted, held, partitioned or signed.
+ */
+#include "replay_priv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+static bool may_destroy(const struct backend *b, const struct stat *st)
+{
+	struct stat named;
+
+	for (char **p = b->destroy; p && *p; p++) {
+		if (stat(*p, &named) < 0)
+			continue;
+		if (S_ISBLK(st->st_mode) ? S_ISBLK(named.st_mode) && named.st_rdev == st->st_rdev
+					 : named.st_dev == st->st_dev && named.st_ino == st->st_ino)
+			return true;
+	}
+	return false;
+}
+
+char *backend_absolute(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	_free_ char *dir = slash ? strndup(path, slash == path ? 1 : slash - path) : strdup(".");
+	_free_ char *real = dir ? realpath(dir, NULL) : NULL;
+	char *out = NULL;
+
+	if (!real) {
+		fail(-errno, "%s: its directory %s: %s", path, dir ? dir : "?", strerror(errno));
+		return NULL;
+	}
+	if (!*base || !strcmp(base, ".") || !strcmp(base, "..")) {
+		fail(-EISDIR, "%s is a directory: name a file in it", path);
+		return NULL;
+	}
+	if (asprintf(&out, "%s%s%s", real, real[1] ? "/" : "", base) < 0) {
+		fail(-ENOMEM, "out of memory");
+		return NULL;
+	}
+	return out;
+}
+
+static bool has_partition(dev_t dev)
+{
+	char path[PATH_MAX];
+	struct dirent *e;
+	bool found = false;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(dev), minor(dev));
+	d = opendir(path);
+	while (d && !found && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/%s/partition", major(dev),
+			minor(dev), e->d_name);
+		found = !access(path, F_OK);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* The value of KEY= in blkid's export format. */
+static bool exported(const char *text, const char *key, char *out, size_t cap)
+{
+	size_t n = strlen(key);
+
+	for (const char *p = text; p && *p; p = strchr(p, '\n'), p = p ? p + 1 : NULL)
+		if (!strncmp(p, key, n) && p[n] == '=') {
+			snprintf(out, cap, "%.*s", (int)strcspn(p + n + 1, "\n"), p + n + 1);
+			return true;
+		}
+	return false;
+}
+
+static int check_signature(const char *node)
+{
+	const char *argv[] = {"blkid", "-p", "-o", "export", node, NULL};
+	char text[2048], what[64] = "";
+	int status = 0, r = run_output(argv, text, sizeof(text), &status);
+
+	if (r < 0)
+		return r;
+	if (status == 2 && !text[0])
+		return 0;
+	if (exported(text, "PTTYPE", what, sizeof(what)))
+		return fail(-EBUSY,
+			"%s carries a partition table (%s): wipe it first with wipefs -a "
+			"if nothing on it is needed",
+			node, what);
+	if (!exported(text, "TYPE", what, sizeof(what)))
+		snprintf(what, sizeof(what), "blkid status %d", status);
+	return fail(-EBUSY,
+		"%s carries a file system or the like (%s): wipe it first with wipefs -a "
+		"if nothing on it is needed",
+		node, what);
+}
+
+static int check_device(const struct backend *b, const char *path, const struct stat *st)
+{
+	_close_ int fd = -1;
+
+	if (!may_destroy(b, st))
+		return fail(-EPERM,
+			"%s is a device and all on it would be lost: name it with "
+			"--destroy=%s if that is meant",
+			path, path);
+	if (has_partition(st->st_rdev))
+		return fail(-EBUSY, "%s has partitions: name one that is free", path);
+	fd = open(path, O_RDWR | O_EXCL | O_CLOEXEC);
+	if (fd < 0)
+		return fail(-errno, "%s: %s", path,
+			errno == EBUSY ? "mounted, or held by another device" : strerror(errno));
+	return check_signature(path);
+}
+
+#define MARK "user.iotape" /* on files of ours while they stand: the process that made them */
+
+int backend_file_absent(const char *path)
+{
+	char who[24] = "";
+	struct stat st;
+	int n;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : fail(-errno, "%s: %s", path, strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return fail(-EISDIR, "%s is a directory: name a file to be made in it", path);
+	n = loop_of_file(path);
+	if (n >= 0)
+		return fail(-EBUSY, "%s is in use by /dev/loop%d (iotape backend list, losetup -l)",
+			path, n);
+	if (getxattr(path, MARK, who, sizeof(who) - 1) > 0)
+		return fail(-EEXIST,
+			"%s was left by iotape when it was killed (process %s): remove it "
+			"and try again",
+			path, who);
+	return fail(
+		-EEXIST, "%s exists and is not overwritten: remove it or name another file", path);
+}
+
+void backend_file_unmark(const char *path)
+{
+	removexattr(path, MARK);
+}
+
+void backend_file_mark(const char *path)
+{
+	char who[24];
+
+	snprintf(who, sizeof(who), "%d", (int)getpid());
+	setxattr(path, MARK, who, strlen(who), 0);
+}
+
+int backend_file_made(struct backend *b, const char *path)
+{
+	for (size_t i = 0; i < BACKEND_MADE_MAX; i++) {
+		if (b->made[i])
+			continue;
+		b->made[i] = strdup(path);
+		if (!b->made[i])
+			break;
+		backend_file_mark(path);
+		return 0;
+	}
+	return fail(-ENOMEM, "out of memory");
+}
+
+int backend_disk_check(const struct backend *b, const struct backend_disk *d)
+{
+	_free_ char *abs = backend_absolute(d->path);
+	struct stat st;
+	int r;
+
+	if (!abs)
+		return -ENOENT;
+	if (stat(d->path, &st) < 0) {
+		if (errno != ENOENT)
+			return fail(-errno, "%s: %s", d->path, strerror(errno));
+		if (!strncmp(abs, "/dev/", 5) && strncmp(abs, "/dev/shm/", 9))
+			return fail(-ENOENT, "%s: there is no such device", d->path);
+		r = backend_file_absent(abs); /* a dangling link */
+		return r < 0 ? r : backend_space(abs, b->size_bytes);
+	}
+	if (S_ISBLK(st.st_mode))
+		return check_device(b, d->path, &st);
+	if (S_ISREG(st.st_mode) && may_destroy(b, &st)) {
+		r = loop_of_file(abs);
+		return r < 0 ? check_signature(d->path)
+			     : fail(-EBUSY, "%s is in use by /dev/loop%d", d->path, r);
+	}
+	if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+		return backend_file_absent(abs);
+	return fail(-ENOTBLK, "%s is neither a block device nor a regular file", d->path);
+}
+
+int backend_disk_attach(struct backend *b, struct backend_disk *d, uint64_t offset, uint64_t size)
+{
+	struct stat st;
+	int r;
+	_close_ int fd = open(d->image, O_RDWR | O_CLOEXEC);
+
+	(void)b;
+	if (fd < 0)
+		return fail(-errno, "%s: %s", d->image, strerror(errno));
+	r = loop_attach(&d->loop, fd, d->image, offset, size);
+	if (r < 0)
+		return r;
+	snprintf(d->node, sizeof(d->node), "/dev/loop%d", d->loop.number);
+	if (fstat(d->loop.fd, &st) < 0)
+		return fail(-errno, "%s: %s", d->node, strerror(errno));
+	d->dev = st.st_rdev;
+	backend_throttle_reset(d->dev);
+	return 0;
+}
+
+static int make_file(struct backend *b, struct backend_disk *d)
+{
+	int r;
+	_close_ int fd = open(d->image, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return fail(-errno, "cannot make %s: %s", d->image, strerror(errno));
+	r = backend_file_made(b, d->image);
+	if (r < 0) {
+		unlink(d->image);
+		return r;
+	}
+	if (ftruncate(fd, (off_t)b->size_bytes) < 0)
+		return fail(-errno, "%s: %s", d->image, strerror(errno));
+	return backend_allocate(b, fd, d->image, BACKEND_LAZY, b->size_bytes);
+}
+
+int backend_disk_up(struct backend *b, struct backend_disk *d)
+{
+	struct stat st;
+	int r;
+
+	free(d->image);
+	d->image = backend_absolute(d->path);
+	if (!d->image)
+		return -ENOENT;
+	if (stat(d->path, &st) < 0) {
+		r = make_file(b, d);
+		return r < 0 ? r : backend_disk_attach(b, d, 0, 0);
+	}
+	if (!may_destroy(b, &st)) /* check refused it already */
+		return fail(-EEXIST, "%s appeared while it was to be made", d->path);
+	d->device = true;
+	if (S_ISREG(st.st_mode))
+		return backend_disk_attach(b, d, 0, 0);
+	if (strlen(d->image) >= sizeof(d->node))
+		return fail(-ENAMETOOLONG, "%s: the name is too long", d->image);
+	strcpy(d->node, d->image);
+	d->dev = st.st_rdev;
+	return 0;
+}
+
+void backend_disk_how(struct backend *b, const struct backend_disk *d)
+{
+	char size[32];
+
+	backend_how_add(b, "%s", d->node);
+	if (d->loop.number < 0)
+		return;
+	backend_how_add(b, " (%s) over %s",
+		d->loop.direct ? "direct I/O" : "buffered: its file system has no direct I/O",
+		d->image);
+	if (!d->device)
+		backend_how_add(
+			b, ", %s preallocated", backend_human(size, sizeof(size), b->size_bytes));
+}
+
+int backend_disk_detach(struct backend_disk *d, bool wipe)
+{
+	const char *argv[] = {"wipefs", "-a", "-q", d->node, NULL};
+	int r = 0, r2;
+
+	if (d->dev)
+		backend_throttle_reset(d->dev);
+	if (wipe && d->node[0])
+		r = run_tool(argv);
+	r2 = loop_detach(&d->loop);
+	d->dev = 0;
+	d->node[0] = '\0';
+	return r < 0 ? r : r2;
+}
