@@ -159,6 +159,8 @@ int backend_allocate(
 {
 	int r = 0;
 
+	/* qemu-img leaves one block of zeros in front */
+	fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
 	if (p != BACKEND_THIN && fallocate(fd, 0, 0, (off_t)size) < 0 &&
 		!(p == BACKEND_EAGER && errno == EOPNOTSUPP))
 		return no_room(-errno, path, size);
