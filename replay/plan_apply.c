@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an event leaves behind in the tree of names.c: entries made and removed, handles opened and
+ * closed, sizes and modes. Only calls that succeeded leave anything. This is also where a name that
+ * the snapshot did not tell of is learned, from the lookup that found it.
+ */
+#include "plan_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/fs.h>
+#include <sys/stat.h>
+
+#define SET_MODE (1u << 0) /* FUSE_SET_ATTR_MODE and _SIZE */
+#define SET_SIZE (1u << 3)
+
+static void node_resize(struct plan *p, struct plan_node *n, uint64_t size)
+{
+	if (size >= n->size)
+		p->live_bytes += size - n->size;
+	else
+		p->live_bytes -= MIN(p->live_bytes, n->size - size);
+	p->peak_bytes = MAX(p->peak_bytes, p->live_bytes);
+	n->size = size;
+}
+
+static void node_grow(struct plan *p, struct plan_node *n, uint64_t end)
+{
+	if (end > n->size)
+		node_resize(p, n, end);
+}
+
+static struct plan_entry *entry_of(struct plan *p, uint64_t parent, struct bytes name)
+{
+	struct plan_node *dir = plan_node_get(p, parent);
+
+	return dir ? plan_entry_get(p, dir, name) : NULL;
+}
+
+static int apply_lookup(struct plan *p, const struct event *ev)
+{
+	struct plan_entry *e = entry_of(p, ev->parent, ev->name);
+	struct plan_node *n = e ? plan_node_get(p, ev->iid) : NULL;
+
+	if (!n)
+		return -ENOMEM;
+	if (e->node != n->index)
+		plan_entry_set(p, e, n);
+	if (!n->mode)
+		n->mode = ev->mode & S_IFMT;
+	return 0;
+}
+
+static uint32_t made_mode(const struct event *ev)
+{
+	switch (ev->op) {
+	case OP_MKDIR:
+		return S_IFDIR | (ev->mode & 07777);
+	case OP_SYMLINK:
+		return S_IFLNK | 0777;
+	case OP_MKNOD:
+		return (ev->mode & S_IFMT ? ev->mode & S_IFMT : S_IFREG) | (ev->mode & 07777);
+	default:
+		return S_IFREG | (ev->mode & 07777);
+	}
+}
+
+static int node_made(
+	struct plan *p, struct plan_node *n, const struct event *ev, struct plan_step *s)
+{
+	if (n->maker || n->mode) { /* create found the file there */
+		if (ev->flags & O_TRUNC)
+			node_resize(p, n, 0);
+		return 0;
+	}
+	n->maker = s;
+	n->mode = made_mode(ev);
+	n->size = 0;
+	n->size_known = true;
+	n->target = ev->target;
+	return plan_copy_bytes(p, &n->target);
+}
+
+static int apply_make(struct plan *p, const struct event *ev, struct plan_step *s)
+{
+	struct plan_entry *e = entry_of(p, ev->parent, ev->name);
+	struct plan_node *n = e ? plan_node_get(p, ev->iid) : NULL;
+
+	if (!n)
+		return -ENOMEM;
+	if (e->node != n->index) {
+		plan_entry_set(p, e, n);
+		e->maker = s;
+		e->by_step = true;
+	}
+	return ev->op == OP_LINK ? 0 : node_made(p, n, ev, s);
+}
+
+static int apply_remove(struct plan *p, const struct event *ev, struct plan_step *s)
+{
+	struct plan_entry *e = entry_of(p, ev->parent, ev->name);
+	struct plan_node *n;
+
+	if (!e)
+		return -ENOMEM;
+	n = p->nodes[e->node];
+	plan_entry_clear(p, e);
+	e->maker = s;
+	e->by_step = true;
+	if (n && !n->links && !n->handles)
+		p->live_bytes -= MIN(p->live_bytes, n->size);
+	return 0;
+}
+
+static int apply_rename(struct plan *p, const struct event *ev, struct plan_step *s)
+{
+	struct plan_entry *from = entry_of(p, ev->parent, ev->name);
+	struct plan_entry *to = from ? entry_of(p, ev->parent2, ev->name2) : NULL;
+	struct plan_node *moved, *there;
+
+	if (!to)
+		return -ENOMEM;
+	moved = ev->iid ? plan_node_get(p, ev->iid) : p->nodes[from->node];
+	if (!moved && ev->iid)
+		return -ENOMEM;
+	there = p->nodes[to->node];
+	if (from == to || !moved)
+		return 0;
+	if (moved == there && !(ev->flags & RENAME_EXCHANGE))
+		return 0; /* two links of one file: rename(2) does nothing */
+	plan_entry_clear(p, from);
+	plan_entry_set(p, to, moved);
+	if ((ev->flags & RENAME_EXCHANGE) && there)
+		plan_entry_set(p, from, there);
+	from->maker = to->maker = s;
+	from->by_step = to->by_step = true;
+	return 0;
+}
+
+static int apply_open(struct plan *p, const struct event *ev, struct plan_step *s)
+{
+	struct plan_node *n = plan_node_get(p, ev->iid);
+	struct plan_handle *h = u64map_ptr(&p->open, ev->oid);
+
+	if (!n)
+		return -ENOMEM;
+	if (ev->op == OP_TMPFILE && node_made(p, n, ev, s))
+		return -ENOMEM;
+	if (ev->op == OP_OPEN && (ev->flags & O_TRUNC))
+		node_resize(p, n, 0);
+	if (!ev->oid)
+		return 0;
+	if (h) /* a number that was open already: the trace lies; the later one counts */
+		plan_handle_end(p, h);
+	h = plan_handle_new(p, ev->oid, n);
+	if (!h)
+		return -ENOMEM;
+	h->maker = s;
+	h->dir = ev->op == OP_OPENDIR;
+	if (s)
+		s->handle = h->index;
+	return 0;
+}
+
+static void apply_data(struct plan *p, const struct event *ev)
+{
+	uint64_t iid = ev->op == OP_COPY_FILE_RANGE ? ev->iid2 : ev->iid;
+	uint64_t at = ev->op == OP_COPY_FILE_RANGE ? ev->offset2 : ev->offset;
+	struct plan_node *n = u64map_ptr(&p->node_index, iid);
+
+	if (!n)
+		return;
+	if (ev->op != OP_FALLOCATE) {
+		node_grow(p, n, at + (uint64_t)ev->result);
+		return;
+	}
+	if (ev->mode & FALLOC_FL_COLLAPSE_RANGE)
+		node_resize(p, n, n->size - MIN(n->size, ev->size));
+	else if (ev->mode & FALLOC_FL_INSERT_RANGE)
+		node_resize(p, n, n->size + ev->size);
+	else if (!(ev->mode & FALLOC_FL_KEEP_SIZE))
+		node_grow(p, n, at + ev->size);
+}
+
+static void apply_setattr(struct plan *p, const struct event *ev)
+{
+	struct plan_node *n = u64map_ptr(&p->node_index, ev->iid);
+
+	if (!n)
+		return;
+	if (ev->arg & SET_MODE)
+		n->mode = (n->mode & S_IFMT) | (ev->mode & 07777);
+	if (ev->arg & SET_SIZE) {
+		node_resize(p, n, ev->size);
+		n->size_known = true;
+	}
+}
+
+int plan_apply(struct plan *p, const struct event *ev, struct plan_step *s)
+{
+	struct plan_handle *h;
+
+	if (ev->op == OP_RELEASE || ev->op == OP_RELEASEDIR) {
+		h = u64map_ptr(&p->open, ev->oid);
+		if (h)
+			plan_handle_end(p, h);
+		return 0;
+	}
+	if (ev->result < 0)
+		return 0;
+	switch (ev->op) {
+	case OP_LOOKUP:
+		return ev->iid ? apply_lookup(p, ev) : 0;
+	case OP_CREATE:
+		if (apply_make(p, ev, s))
+			return -ENOMEM;
+		return apply_open(p, ev, s);
+	case OP_MKNOD:
+	case OP_MKDIR:
+	case OP_SYMLINK:
+	case OP_LINK:
+		return apply_make(p, ev, s);
+	case OP_UNLINK:
+	case OP_RMDIR:
+		return apply_remove(p, ev, s);
+	case OP_RENAME:
+		return apply_rename(p, ev, s);
+	case OP_OPEN:
+	case OP_OPENDIR:
+	case OP_TMPFILE:
+		return apply_open(p, ev, s);
+	case OP_WRITE:
+	case OP_FALLOCATE:
+	case OP_COPY_FILE_RANGE:
+		apply_data(p, ev);
+		return 0;
+	case OP_SETATTR:
+		apply_setattr(p, ev);
+		return 0;
+	default:
+		return 0;
+	}
+}

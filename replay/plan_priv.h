@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* The plan from inside: shared by names.c, plan*.c (which build it) and exec*.c (which read it). */
+#ifndef PLAN_PRIV_H
+#define PLAN_PRIV_H
+
+#include "replay_priv.h"
+
+#include "iotape/map.h"
+
+struct plan_block;
+struct plan_arena {
+	struct plan_block *blocks;
+	char *at;
+	size_t left;
+};
+
+struct plan_name {
+	uint32_t n;
+	char s[]; /* NUL-terminated as well */
+};
+
+/* ---- order: who used a resource last ---- */
+/* Two uses of a resource keep their order unless they do not conflict (plan_order.c). */
+enum use_class {
+	USE_HOLD, /* needs it to exist */
+	USE_GET,  /* reads its attributes, or file data */
+	USE_SET,  /* changes them */
+	USE_LIST, /* reads a directory's entries */
+	USE_MOD,  /* changes one of them */
+	USE_LIFE, /* makes or ends it */
+	USE_COUNT
+};
+struct plan_use {
+	uint32_t lane;           /* index */
+	uint32_t pos[USE_COUNT]; /* 1 + place in the lane's order of completion; 0: never */
+};
+struct plan_res {
+	struct plan_use one, *many; /* many: from the second lane on */
+	uint32_t n, cap;
+};
+struct plan_ranges; /* ranges of a file that several lanes use */
+
+/* ---- namespace: one node per iid, one entry per (directory, name) ever seen ---- */
+struct plan_entry {
+	struct plan_entry *hash_next, *prev, *next; /* prev, next: entries of the same node */
+	const struct plan_name *name;
+	uint32_t dir, node; /* node 0: stands for nothing now */
+	bool by_step;       /* changed by the workload, no more as the snapshot says */
+	struct plan_step *maker;
+	struct plan_res res;
+};
+struct plan_handle {
+	uint64_t oid;
+	uint32_t node, uses; /* steps that need the descriptor */
+	bool released, dir;
+	struct plan_step *maker, *last_flush, *last_use;
+	struct plan_handle *prev, *next; /* open handles of the same node */
+	uint32_t index;
+	struct plan_res res;
+};
+struct plan_node {
+	uint64_t iid;
+	uint32_t index;
+	uint32_t mode;                      /* 0: not known */
+	uint32_t first_dir;                 /* where it was when first seen: how to open it */
+	const struct plan_name *first_name; /* NULL: nowhere (root, tmpfile, unknown) */
+	uint32_t dir_uses;                  /* steps that need it as a directory descriptor */
+	uint32_t links;
+	uint64_t size;
+	bool size_known, reachable;
+	uint8_t ratio[2]; /* of the last sample */
+	struct bytes target;
+	struct plan_entry *entries;
+	struct plan_handle *handles;
+	struct plan_step *maker;
+	struct plan_res res, data;
+	struct plan_ranges *ranges;
+};
+
+/* ---- steps ---- */
+enum step_bit {
+	STEP_AWAITED = 1, /* another lane waits for it */
+	STEP_CLOSES = 2,  /* flush or release that ends the handle */
+	STEP_SKIP = 4,    /* nothing that it could be issued on is known */
+	STEP_EXTRA = 8,   /* ext is set */
+	STEP_TOUCH = 16,  /* first_touch */
+};
+struct plan_ext { /* fields that few operations have */
+	uint64_t iid2, oid2, offset2, rdev, arg;
+	int64_t atime_ns, mtime_ns;
+	struct bytes attr, target; /* attr: extended attribute's name; NUL-terminated */
+	const struct plan_name *name2;
+	uint32_t dir2, node2, handle2, uid, gid;
+};
+struct plan_step {
+	uint64_t seq;
+	int64_t start_ns;
+	uint64_t dur_ns;
+	int64_t result;
+	uint64_t offset, size, iid, oid;
+	const struct plan_name *name; /* NULL: the directory `dir` itself */
+	struct plan_ext *ext;
+	uint32_t dir, node, handle; /* indices, 0: none; a step uses its handle, else dir and name
+				     */
+	uint32_t lane, index;       /* index in the lane's order of start */
+	uint32_t hi; /* while building: place of the latest start among this and what completed
+			before it in the lane */
+	uint32_t preds, n_preds;
+	uint32_t flags, mode;
+	uint16_t op;
+	uint8_t content, bits, ratio[2];
+};
+struct plan_pred {
+	uint32_t lane, index;
+};
+
+#define PLAN_RECENT 4
+struct plan_lane {
+	uint32_t id;
+	uint32_t n, cap;
+	struct plan_step **steps; /* while building in order of completion, then of start */
+	bool unsorted;
+	int64_t max_start;
+	int64_t *known; /* per lane: 1 + place of its latest step that this lane waited for */
+	uint32_t n_known;
+	struct plan_entry *recent[PLAN_RECENT]; /* entries looked up last */
+	unsigned recent_at;
+	uint64_t max_io;
+};
+
+struct plan {
+	struct plan_arena arena;
+	enum replay_order order;
+	struct plan_info info;
+	struct plan_lane *lanes;
+	uint32_t n_lanes, cap_lanes;
+	struct u64map lane_index; /* id -> index */
+
+	struct plan_node **nodes; /* [0] unused, [1] the root */
+	uint32_t n_nodes, cap_nodes;
+	struct u64map node_index;     /* iid -> struct plan_node */
+	struct u64map entries;        /* hash -> struct plan_entry */
+	struct plan_handle **handles; /* [0] unused */
+	uint32_t n_handles, cap_handles;
+	struct u64map open; /* oid -> struct plan_handle, while open */
+
+	struct event *snaps, *notes; /* notes: lanes and marks */
+	size_t n_snaps, cap_snaps, n_notes, cap_notes;
+
+	/* Predecessors: while building, pointers to steps; then lane and index. */
+	struct plan_step **pred_steps;
+	struct plan_pred *preds;
+	size_t n_preds, cap_preds;
+
+	/* scratch of plan_order.c */
+	struct plan_step **best; /* per lane: latest predecessor found for the step at hand */
+	uint32_t *best_lanes, n_best, cap_best;
+	uint64_t live_bytes, peak_bytes;
+	const struct filter *filter;
+};
+
+/* plan_arena.c */
+void *plan_alloc(struct plan *p, size_t n); /* zeroed; NULL with fail text */
+void plan_arena_fini(struct plan_arena *a);
+/* Room for one more in a heap array; 0 or -ENOMEM. */
+int plan_grow(void *array, uint32_t *cap, uint32_t n, size_t size);
+int plan_copy_bytes(struct plan *p, struct bytes *b); /* NUL-terminated copy in the arena */
+
+/* names.c */
+struct plan_node *plan_node_get(struct plan *p, uint64_t iid); /* made when new; NULL: no memory */
+struct plan_entry *plan_entry_get(struct plan *p, struct plan_node *dir, struct bytes name);
+void plan_entry_set(struct plan *p, struct plan_entry *e, struct plan_node *n);
+void plan_entry_clear(struct plan *p, struct plan_entry *e);
+struct plan_handle *plan_handle_new(struct plan *p, uint64_t oid, struct plan_node *n);
+void plan_handle_end(struct plan *p, struct plan_handle *h);
+int plan_names_snap(struct plan *p, const struct event *ev);
+#define PLAN_DEPTH_MAX 1000u
+/* Is there a way to it from the root, of at most PLAN_DEPTH_MAX directories? */
+bool plan_node_reachable(struct plan *p, struct plan_node *n);
+struct plan_entry *plan_node_entry(struct plan_lane *l, struct plan_node *n);
+void plan_lane_looked_up(struct plan_lane *l, struct plan_entry *e);
+
+/* plan_apply.c */
+/* What the event leaves behind. s: its step, NULL when folded. */
+int plan_apply(struct plan *p, const struct event *ev, struct plan_step *s);
+
+/* plan_step.c */
+struct plan_lane *plan_lane_get(struct plan *p, uint32_t id);
+/* Makes the event's step, with how it reaches what it works on: its handle, else dir and name; else
+ * STEP_SKIP. Before plan_apply(). */
+int plan_step_new(struct plan *p, const struct event *ev, struct plan_step **out);
+/* The step as the event it came from; strings are the plan's. */
+void plan_step_event(const struct plan *p, const struct plan_step *s, struct event *ev);
+
+/* plan_order.c */
+int plan_order_step(struct plan *p, const struct event *ev, struct plan_step *s);
+/* Lanes in order of start, predecessors as lane and index. */
+int plan_order_finish(struct plan *p);
+void plan_order_fini(struct plan *p);
+int64_t plan_step_end(const struct plan_step *s);
+
+#endif
