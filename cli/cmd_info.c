@@ -28,6 +28,7 @@ struct info {
 	uint64_t file_bytes; /* 0: a pipe */
 };
 enum { OPT_FORMAT = 256 };
+#define WALL_MAX (INT64_C(1) << 62)
 
 static const struct option longs[] = {
 	{"format", required_argument, NULL, OPT_FORMAT},
@@ -74,7 +75,8 @@ static double bytes_per_event(const struct info *i)
 
 static void format_wall(char *out, size_t cap, int64_t ns)
 {
-	time_t s = ns / 1000000000;
+	int64_t part = (ns % 1000000000 + 1000000000) % 1000000000;
+	time_t s = (ns - part) / 1000000000;
 	struct tm tm;
 	size_t n;
 
@@ -82,7 +84,7 @@ static void format_wall(char *out, size_t cap, int64_t ns)
 	if (!gmtime_r(&s, &tm))
 		return;
 	n = strftime(out, cap, "%Y-%m-%d %H:%M:%S", &tm);
-	snprintf(out + n, cap - n, ".%03d UTC", (int)(ns / 1000000 % 1000));
+	snprintf(out + n, cap - n, ".%03d UTC", (int)(part / 1000000));
 }
 
 static void line(const char *key, const char *value)
@@ -122,7 +124,8 @@ static void print_times(const struct info *i)
 
 	if (!i->timed)
 		return;
-	if (i->h->start_wall_ns > 0) {
+	/* until 2116; a trace may claim anything */
+	if (i->h->start_wall_ns > 0 && i->h->start_wall_ns < WALL_MAX) {
 		format_wall(wall, sizeof(wall), i->h->start_wall_ns + i->first_ns);
 		line("first call", wall);
 		format_wall(wall, sizeof(wall), i->h->start_wall_ns + i->last_ns);

@@ -297,7 +297,9 @@ static int repair_end(struct checker *c)
 	memcpy(t.op_count, c->op_count, sizeof(t.op_count));
 	if (!c->d->has_trailer) {
 		t.reason = reason;
-		t.end_mono_ns = c->header.start_mono_ns + c->last_end_ns;
+		/* the header may claim anything */
+		t.end_mono_ns =
+			(int64_t)((uint64_t)c->header.start_mono_ns + (uint64_t)c->last_end_ns);
 	}
 	r = trace_trailer_pack(&b, &t);
 	if (!r)
