@@ -173,6 +173,7 @@ int queue_log_finish(struct queue_log *log, const char *reason, struct record_st
 		reason = "max-size";
 	else if (log->state == QUEUE_LOG_FAILED)
 		reason = log->error == -EIO ? "log device error" : "log device full";
+	st->reason = reason;
 	t.reason = (char *)reason;
 	r = trace_writer_finish(log->writer, &t);
 	if (r < 0)

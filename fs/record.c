@@ -143,7 +143,7 @@ static int check_trace_place(struct record *r, const char *path)
 			"%s: the trace must not lie inside the recorded directory; name a file "
 			"elsewhere with -o",
 			path);
-	return in;
+	return in < 0 ? fail(in, "%s: cannot create the trace: %s", path, strerror(-in)) : 0;
 }
 
 static int create_trace(struct record *r, const char *path, bool force)
@@ -209,7 +209,7 @@ static int open_log(struct record *r, const struct record_opts *o, const char *m
 	e = queue_log_open(&r->log, fd, &h, o->max_bytes);
 	if (e < 0) {
 		close(fd);
-		return fail_in(e, "%s", o->trace_path);
+		return fail(e, "%s: cannot write the trace: %s", o->trace_path, strerror(-e));
 	}
 	return queue_new(&r->queue, r->log, r->start_ns);
 }
