@@ -22,7 +22,7 @@
 struct row {
 	struct stats_row pub; /* first: rows are handed out as it */
 	struct row *next;     /* same hash */
-	char key[];
+	char key[]; /* ends with a NUL */
 };
 
 struct node { /* last known name of an inode */
@@ -258,7 +258,7 @@ static int row_get(struct stats_table *t, struct bytes key, struct row **out)
 			*out = r;
 			return 0;
 		}
-	r = calloc(1, sizeof(*r) + key.n);
+	r = calloc(1, sizeof(*r) + key.n + 1);
 	if (!r || u64map_put_ptr(&t->rows, hash, r)) {
 		free(r);
 		return fail(-ENOMEM, "out of memory");

@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The program's manners: help, version, exit status, one line on stderr, output that cannot be
+# written, readers that go away, a trace that is none.
+. "$(dirname "$0")/lib.sh"
+
+# status CMD...: exit status, stdout in $T/out, stderr in $T/err
+status() { "$@" > "$T/out" 2> "$T/err"; }
+lines() { wc -l < "$1"; }
+
+status "$IOTAPE"; [ $? = 2 ] && [ ! -s "$T/out" ] && grep -q '^usage: iotape' "$T/err" || die "bare iotape"
+for how in --help help -h; do
+	status "$IOTAPE" $how || die "iotape $how: $?"
+	grep -q '^usage: iotape COMMAND' "$T/out" && [ ! -s "$T/err" ] || die "iotape $how"
+done
+commands=$(sed -n '/^commands:/,/^$/s/^    \([a-z]*\) .*/\1/p' "$T/out")
+[ "$(echo "$commands" | wc -w)" -ge 10 ] || die "commands: $commands"
+status "$IOTAPE" --version; grep -qx 'iotape [0-9.]*' "$T/out" || die "version: $(cat "$T/out")"
+for c in $commands; do
+	status "$IOTAPE" "$c" --help || die "$c --help: $? $(cat "$T/err")"
+	grep -q "^usage: iotape $c" "$T/out" || die "$c --help: no usage line"
+	"$IOTAPE" help "$c" | cmp - "$T/out" || die "help $c is not $c --help"
+	status "$IOTAPE" "$c" --hlep; [ $? = 2 ] || die "$c --hlep"
+	grep -q -- '--help' "$T/err" && [ "$(lines "$T/err")" = 1 ] || die "$c --hlep: $(cat "$T/err")"
+done
+ok "help of all commands, and the nearest right option for a wrong one"
+
+status "$IOTAPE" dmup x; [ $? = 2 ] && grep -q "did you mean dump?" "$T/err" || die "$(cat "$T/err")"
+status "$IOTAPE" xyzzy; [ $? = 2 ] && grep -q 'iotape help' "$T/err" || die "$(cat "$T/err")"
+status "$IOTAPE" help dmup; [ $? = 2 ] || die "help of nothing"
+status "$IOTAPE" --versoin; [ $? = 2 ] && grep -q -- 'did you mean --version?' "$T/err" || die "$(cat "$T/err")"
+ok "unknown commands"
+
+# a trace that is none, for each command that reads one
+printf 'this is no trace\n' > "$T/text"
+head -c 100000 /dev/urandom > "$T/noise"
+: > "$T/empty"
+for c in dump info stat; do
+	for f in text noise empty; do
+		status "$IOTAPE" "$c" "$T/$f"
+		r=$?
+		[ $r = 2 ] && [ "$(lines "$T/err")" = 1 ] && grep -q "$T/$f" "$T/err" || die "$c $f: $r $(cat "$T/err")"
+	done
+	status "$IOTAPE" "$c" "$T/missing"; [ $? = 2 ] && grep -q 'No such file' "$T/err" || die "$c missing: $(cat "$T/err")"
+	status "$IOTAPE" "$c" "$T"; [ $? = 2 ] && [ "$(lines "$T/err")" = 1 ] || die "$c on a directory: $(cat "$T/err")"
+	status "$IOTAPE" "$c"; [ $? = 2 ] && grep -q "usage: iotape $c" "$T/err" || die "$c without operand: $(cat "$T/err")"
+done
+ok "what is no trace is refused in one line"
+
+# output
+{ printf '#iotape 1\n'; for ((i = 1; i <= 30000; i++)); do echo "$i +0.00000${i:0:1}000s 5ns q0 L1 flush iid=1 oid=1 = 0"; done; echo '#trailer'; } > "$T/a.txt"
+"$IOTAPE" import "$T/a.txt" -o "$T/a.tape" || die import
+for args in "dump $T/a.tape" "dump $T/a.tape --format=json" --help --version; do
+	"$IOTAPE" $args > /dev/full 2> "$T/err"
+	r=$?
+	[ $r = 2 ] && grep -q 'standard output: No space left' "$T/err" || die "$args > /dev/full: $r $(cat "$T/err")"
+done
+"$IOTAPE" dump "$T/a.tape" 2> "$T/err" | head -n 2 > /dev/null
+r=${PIPESTATUS[0]}
+[ $r = 2 ] && [ ! -s "$T/err" ] || die "dump | head: $r $(cat "$T/err")"
+"$IOTAPE" dump "$T/a.tape" >&- 2> "$T/err"; [ $? = 2 ] || die "stdout closed"
+ok "output that cannot be written ends with 2; a reader that goes away, quietly"
+
+# progress only when asked for or on a terminal
+status "$IOTAPE" import "$T/a.txt" --force -o "$T/b.tape"; [ ! -s "$T/err" ] || die "progress on a pipe: $(cat "$T/err")"
+status "$IOTAPE" import --no-progress "$T/a.txt" --force -o "$T/b.tape"; [ ! -s "$T/err" ] || die "--no-progress"
+(cat "$T/a.txt"; sleep 1.2; printf '#\n') 2>/dev/null | status "$IOTAPE" import --progress - --force -o "$T/b.tape" || die "--progress: $(cat "$T/err")"
+grep -q 'import' "$T/err" || die "--progress showed nothing"
+ok "progress"
+
+# interrupted: no file stays
+mkfifo "$T/fifo"
+"$IOTAPE" import --from=text "$T/fifo" -o "$T/c.tape" 2> "$T/err" &
+pid=$!
+IT_PIDS+=($pid)
+exec 7> "$T/fifo"
+printf '#iotape 1\n' >&7
+for ((i = 0; i < 50; i++)); do compgen -G "$T/c.tape.tmp*" > /dev/null && break; sleep 0.1; done
+kill -TERM $pid
+wait $pid
+r=$?
+exec 7>&-
+[ $r = 2 ] && [ "$(lines "$T/err")" = 1 ] || die "interrupted: $r $(cat "$T/err")"
+compgen -G "$T/c.tape*" > /dev/null && die "interrupted import left $(echo "$T"/c.tape*)"
+ok "an interrupted import leaves nothing"
