@@ -8,7 +8,6 @@
 #include "iotape/json.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,29 +41,50 @@ static uint32_t utf8_length(const unsigned char *p, uint32_t n)
 	return len;
 }
 
+/* How a byte that may not stand for itself is written. */
+static void put_escape(FILE *out, unsigned char c, bool is_utf8)
+{
+	if (!is_utf8)
+		fprintf(out, "\\udc%02x", c);
+	else if (c == '"' || c == '\\')
+		fprintf(out, "\\%c", c);
+	else if (c == '\n' || c == '\t')
+		fputs(c == '\n' ? "\\n" : "\\t", out);
+	else
+		fprintf(out, "\\u%04x", c);
+}
+
 static void put_string(FILE *out, struct bytes b)
 {
 	const unsigned char *p = (const unsigned char *)b.p;
+	uint32_t plain = 0; /* begin of what is not written yet */
 
-	fputc('"', out);
+	putc_unlocked('"', out);
 	for (uint32_t i = 0; i < b.n;) {
 		uint32_t len = utf8_length(p + i, b.n - i);
 
-		if (!len) {
-			fprintf(out, "\\udc%02x", p[i]);
-			len = 1;
-		} else if (p[i] == '"' || p[i] == '\\') {
-			fprintf(out, "\\%c", p[i]);
-		} else if (p[i] == '\n' || p[i] == '\t') {
-			fputs(p[i] == '\n' ? "\\n" : "\\t", out);
-		} else if (p[i] < 0x20 || p[i] == 0x7f) {
-			fprintf(out, "\\u%04x", p[i]);
-		} else {
-			fwrite(p + i, 1, len, out);
+		if (len && p[i] >= 0x20 && p[i] != 0x7f && p[i] != '"' && p[i] != '\\') {
+			i += len;
+			continue;
 		}
-		i += len;
+		fwrite_unlocked(p + plain, 1, i - plain, out);
+		put_escape(out, p[i], len);
+		plain = ++i;
 	}
-	fputc('"', out);
+	if (plain < b.n)
+		fwrite_unlocked(p + plain, 1, b.n - plain, out);
+	putc_unlocked('"', out);
+}
+
+static void put_number(FILE *out, uint64_t v)
+{
+	char s[20];
+	size_t n = sizeof(s);
+
+	do
+		s[--n] = (char)('0' + v % 10);
+	while (v /= 10);
+	fwrite_unlocked(s + n, 1, sizeof(s) - n, out);
 }
 
 static void line_break(struct json *j)
@@ -78,20 +98,20 @@ static void begin_value(struct json *j, const char *key)
 {
 	if (j->depth) {
 		if (j->has_item & UINT32_C(1) << j->depth)
-			fputs(j->indent ? "," : ", ", j->out);
+			fputs_unlocked(j->indent ? "," : ", ", j->out);
 		j->has_item |= UINT32_C(1) << j->depth;
 		line_break(j);
 	}
 	if (key) {
 		put_string(j->out, BYTES_STR(key));
-		fputs(": ", j->out);
+		fputs_unlocked(": ", j->out);
 	}
 }
 
 static void begin_level(struct json *j, const char *key, char bracket)
 {
 	begin_value(j, key);
-	fputc(bracket, j->out);
+	putc_unlocked(bracket, j->out);
 	assert(j->depth < DEPTH_MAX);
 	j->depth++;
 	j->has_item &= ~(UINT32_C(1) << j->depth);
@@ -115,9 +135,9 @@ void json_end(struct json *j, char bracket)
 	j->depth--;
 	if (had)
 		line_break(j);
-	fputc(bracket, j->out);
+	putc_unlocked(bracket, j->out);
 	if (!j->depth)
-		fputc('\n', j->out);
+		putc_unlocked('\n', j->out);
 }
 
 void json_str(struct json *j, const char *key, const char *s)
@@ -138,13 +158,15 @@ void json_bytes(struct json *j, const char *key, struct bytes b)
 void json_u64(struct json *j, const char *key, uint64_t v)
 {
 	begin_value(j, key);
-	fprintf(j->out, "%" PRIu64, v);
+	put_number(j->out, v);
 }
 
 void json_i64(struct json *j, const char *key, int64_t v)
 {
 	begin_value(j, key);
-	fprintf(j->out, "%" PRId64, v);
+	if (v < 0)
+		putc_unlocked('-', j->out);
+	put_number(j->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
 void json_f64(struct json *j, const char *key, double v)
