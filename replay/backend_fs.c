@@ -75,7 +75,7 @@ int backend_need_loop(const char *kind)
 int backend_mkfs(const char *fs, const char *node, const char *node2)
 {
 	const char *ext4[] = {"mkfs.ext4", "-F", "-q", "-m", "0", "-E",
-		"nodiscard,lazy_itable_init=1,lazy_journal_init=0", node, NULL};
+		"nodiscard,lazy_itable_init=1,lazy_journal_init=1", node, NULL};
 	const char *xfs[] = {"mkfs.xfs", "-q", "-f", "-K", node, NULL};
 	const char *level = node2 ? "raid1" : "single";
 	const char *btrfs[] = {

@@ -68,7 +68,8 @@ static int no_room(int err, const char *path, uint64_t size)
 		err == -ENOSPC ? ": choose a smaller size= or another place" : "");
 }
 
-static int write_zeros(const struct backend *b, int fd, const char *path, uint64_t size)
+static int write_zeros(
+	const struct backend *b, int fd, const char *path, uint64_t from, uint64_t size)
 {
 	_free_ void *zeros = aligned_alloc(4096, ZERO_CHUNK);
 	_close_ int direct = open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
@@ -77,8 +78,8 @@ static int write_zeros(const struct backend *b, int fd, const char *path, uint64
 	if (!zeros)
 		return fail(-ENOMEM, "out of memory");
 	memset(zeros, 0, ZERO_CHUNK);
-	for (uint64_t at = 0; at < size;) {
-		ssize_t n = pwrite(out, zeros, MIN(ZERO_CHUNK, size - at), (off_t)at);
+	for (uint64_t at = from, end = from + size; at < end;) {
+		ssize_t n = pwrite(out, zeros, MIN(ZERO_CHUNK, end - at), (off_t)at);
 
 		if (b->pol.stop && *b->pol.stop)
 			return fail(-EINTR, "stopped while zeroing %s", path);
@@ -165,6 +166,37 @@ int backend_allocate(
 		!(p == BACKEND_EAGER && errno == EOPNOTSUPP))
 		return no_room(-errno, path, size);
 	if (p == BACKEND_EAGER)
-		r = write_zeros(b, fd, path, size);
+		r = write_zeros(b, fd, path, 0, size);
 	return r < 0 ? r : verify(fd, path, p, size);
+}
+
+int backend_zero_unwritten(const struct backend *b, int fd, const char *path, uint64_t size)
+{
+	struct {
+		struct fiemap m;
+		struct fiemap_extent e;
+	} q;
+	uint64_t at = 0;
+
+	while (at < size) {
+		memset(&q, 0, sizeof(q));
+		q.m.fm_start = at;
+		q.m.fm_length = size - at;
+		q.m.fm_flags = FIEMAP_FLAG_SYNC;
+		q.m.fm_extent_count = 1;
+		if (ioctl(fd, FS_IOC_FIEMAP, &q) < 0 || !q.m.fm_mapped_extents)
+			break;
+		uint64_t from = MAX(q.e.fe_logical, at), end = q.e.fe_logical + q.e.fe_length;
+
+		if (end <= at)
+			break;
+		if (q.e.fe_flags & FIEMAP_EXTENT_UNWRITTEN) {
+			int r = write_zeros(b, fd, path, from, MIN(end, size) - from);
+
+			if (r < 0)
+				return r;
+		}
+		at = end;
+	}
+	return verify(fd, path, BACKEND_EAGER, size);
 }

@@ -59,7 +59,8 @@ static long empty_dir(int top, int fd, unsigned *serial, dev_t dev)
 {
 	long done = 0, r = 0;
 	struct dirent *e;
-	DIR *d = fdopendir(dup(fd));
+	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with its own offset */
+	DIR *d = own < 0 ? NULL : fdopendir(own);
 
 	if (!d)
 		return -errno;

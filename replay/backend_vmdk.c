@@ -140,6 +140,8 @@ static int up(struct backend *b)
 		r = backend_disk_attach(b, d, offset * 512, sectors * 512);
 	if (!r)
 		r = backend_mkfs(b->fs, d->node, NULL);
+	if (!r && b->provision == BACKEND_EAGER)
+		r = backend_zero_unwritten(b, fd, d->image, (sectors + offset) * 512);
 	if (!r)
 		r = backend_mount(b, d->node, false);
 	if (r < 0)

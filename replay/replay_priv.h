@@ -175,6 +175,9 @@ int backend_space(const char *path, uint64_t need_bytes);
  * the file system has it. */
 int backend_allocate(
 	const struct backend *b, int fd, const char *path, enum backend_provision p, uint64_t size);
+/* mkfs zeroes its journal by making the extents unwritten again; this makes them written. They read
+ * as zeros before and after. */
+int backend_zero_unwritten(const struct backend *b, int fd, const char *path, uint64_t size);
 
 /* backend_fs.c */
 int backend_need_fs(const char *fs);     /* mkfs tool and kernel support */
