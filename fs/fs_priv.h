@@ -93,6 +93,7 @@ void queue_log_close(struct queue_log *log); /* NULL is fine */
 struct record_mount {
 	char *path; /* absolute, symlinks resolved */
 	int id;     /* of the mount in mountinfo; 0: none */
+	int dev_fd; /* of its connection; the session's */
 	bool self;  /* over the source itself */
 };
 struct record {

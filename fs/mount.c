@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -174,7 +175,21 @@ int record_mount_up(struct record_mount *m, struct fuse_session *se, const char 
 		return fail(-EIO, "%s: the mount is not in /proc/self/mountinfo", m->path);
 	}
 	m->id = line.id;
+	m->dev_fd = fuse_session_fd(se);
 	return 0;
+}
+
+/* The kernel gives a mount's id to the next one at once, so once the connection is gone the id says
+ * nothing: ours is still there only if it was aborted, and then it is dead. */
+static bool still_ours(const struct record_mount *m, const struct mount_line *line)
+{
+	struct pollfd p = {m->dev_fd, POLLIN, 0};
+	struct stat st;
+
+	if (poll(&p, 1, 0) >= 0 && !(p.revents & (POLLERR | POLLNVAL)))
+		return true;
+	return !strcmp(line->type, "fuse.iotape") && !strcmp(line->point, m->path) &&
+	       stat(m->path, &st) && errno == ENOTCONN;
 }
 
 int record_mount_down(struct record_mount *m, bool lazy)
@@ -182,8 +197,10 @@ int record_mount_down(struct record_mount *m, bool lazy)
 	struct mount_line top;
 	int r;
 
-	if (!m->id || !find_mount(NULL, m->id, &top))
+	if (!m->id || !find_mount(NULL, m->id, &top) || !still_ours(m, &top)) {
+		m->id = 0;
 		return 0;
+	}
 	/* moved by someone: its path is where it is now */
 	if (find_mount(top.point, 0, &top) && top.id != m->id)
 		return fail(-EBUSY, "%s: another file system is mounted on top", top.point);

@@ -65,6 +65,14 @@ gone "$pid"
 reason "$T/e.tape" unmounted
 ok "background until unmounted"
 
+# one recording after the other at the same place: the end of one does not touch the next
+for i in $(seq 30); do
+	"$IOTAPE" record --force -o "$T/e$((i % 2)).tape" "$T/d" "$T/m" >/dev/null || die "recording $i"
+	for j in 1 2 3 4 5; do [ "$(cat "$T/m/f" 2>&1)" = one ] || die "recording $i is gone"; done
+	umount "$T/m" || die "umount $i"
+done
+ok "thirty in a row"
+
 # the mount point lies inside its own source: no recursion, no deadlock
 mkdir "$T/d/inner"
 timeout 60 "$IOTAPE" record -o "$T/i.tape" "$T/d" "$T/d/inner" -- timeout 30 find "$T/d/inner" >"$T/list" 2>/dev/null || die "mount point inside the source"

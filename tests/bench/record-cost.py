@@ -1,0 +1,97 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What recording costs: a tree of small files and one large file are copied into the mount, with recording on, with
+recording off (--no-record), without any mount, and, with --passthrough=PROGRAM, into libfuse's passthrough_ll.
+All of them are run once a round in fresh random order; medians and paired ratios are printed.
+
+The source lies in a tmpfs (root; else in --dir), so storage hides nothing: this is the worst case. README says how to
+get passthrough_ll from Debian's source package.
+"""
+import argparse, os, random, shutil, statistics, subprocess, sys, tempfile, time
+
+def trees(base, files, large):
+    """The inputs: sizes of the small tree as in the sample (most under 200 KB), the large one in one piece."""
+    rng = random.Random(1)
+    os.mkdir(base + "/small")
+    for i in range(files):
+        d = "%s/small/d%d" % (base, i % 40)
+        os.makedirs(d, exist_ok=True)
+        with open("%s/f%d" % (d, i), "wb") as f:
+            f.write(os.urandom(int(rng.paretovariate(0.9) * 4000) % 1000000))
+    os.mkdir(base + "/large")
+    with open(base + "/large/big", "wb") as f:
+        for _ in range(large >> 20):
+            f.write(os.urandom(1 << 20))
+
+class Mirror:
+    """A way from the program to the directory `below`."""
+    def __init__(self, name, start, mnt, below):
+        self.name, self.start, self.mnt, self.below = name, start, mnt, below
+    def __enter__(self):
+        if self.start:
+            subprocess.run(self.start, check=True, stdout=subprocess.DEVNULL)
+            for _ in range(100):
+                if os.path.ismount(self.mnt):
+                    break
+                time.sleep(0.05)
+        return self.mnt if self.start else self.below
+    def __exit__(self, *_):
+        if self.start:
+            for _ in range(50):
+                if subprocess.run(["umount", self.mnt], stderr=subprocess.DEVNULL).returncode == 0:
+                    break
+                time.sleep(0.1)
+
+def one(mirror, src):
+    with mirror as to:
+        t = time.monotonic()
+        subprocess.run(["cp", "-r", src, to + "/copy"], check=True)
+        t = time.monotonic() - t
+    shutil.rmtree(mirror.below + "/copy")
+    return t
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--iotape", default=os.environ.get("IOTAPE", "build/cli/iotape"))
+    p.add_argument("--passthrough", help="passthrough_ll program")
+    p.add_argument("--rounds", type=int, default=11)
+    p.add_argument("--files", type=int, default=1500)
+    p.add_argument("--large", type=int, default=297, help="MiB")
+    p.add_argument("--dir", default=os.environ.get("TMPDIR", "/var/tmp"))
+    a = p.parse_args()
+    w = tempfile.mkdtemp(prefix="iotape-bench-", dir=a.dir)
+    below, mnt, inp = w + "/below", w + "/mnt", w + "/in"
+    for d in (below, mnt, inp):
+        os.mkdir(d)
+    tmpfs = os.geteuid() == 0
+    try:
+        if tmpfs:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "bench", below], check=True)
+        trees(inp, a.files, a.large << 20)
+        ways = [Mirror("recording", [a.iotape, "record", "--force", "-o", w + "/t.tape", below, mnt], mnt, below),
+                Mirror("no-record", [a.iotape, "record", "--no-record", below, mnt], mnt, below),
+                Mirror("no mount", None, mnt, below)]
+        if a.passthrough:
+            ways.append(Mirror("passthrough_ll", [a.passthrough, "-o", "source=%s,cache=never,clone_fd" % below, mnt], mnt, below))
+        for load in ("small", "large"):
+            src = "%s/%s" % (inp, load)
+            subprocess.run(["sh", "-c", 'find "$0" -type f -exec cat {} + >/dev/null', src], check=True)
+            got = {m.name: [] for m in ways}
+            for _ in range(a.rounds):
+                for m in random.sample(ways, len(ways)):
+                    got[m.name].append(one(m, src))
+            print("%s: %d rounds, seconds" % (load, a.rounds))
+            for name, ts in got.items():
+                line = "  %-15s median %7.3f  min %7.3f  max %7.3f" % (name, statistics.median(ts), min(ts), max(ts))
+                if name != "recording":
+                    rs = [x / y for x, y in zip(got["recording"], ts)]
+                    line += "   recording / this: %.2f" % statistics.median(rs)
+                print(line, flush=True)
+    finally:
+        if os.path.ismount(mnt):
+            subprocess.run(["umount", "-l", mnt])
+        if tmpfs:
+            subprocess.run(["umount", below])
+        shutil.rmtree(w)
+
+main()
