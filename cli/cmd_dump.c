@@ -15,6 +15,7 @@ struct options {
 	const char *path;
 	enum cli_format format;
 	struct filter *filter;
+	int progress; /* -1: when stderr is a terminal and stdout is none */
 };
 
 static int put_event(const struct options *o, const struct event *ev)
@@ -33,12 +34,17 @@ static int put_event(const struct options *o, const struct event *ev)
 /* Every event; *seq is the last one read. */
 static int dump_events(const struct options *o, struct trace_reader *r, uint64_t *seq)
 {
-	uint64_t chunk = UINT64_MAX;
+	uint64_t chunk = UINT64_MAX, done = 0;
+	struct cli_progress progress;
 	struct event ev;
 	int err;
 
+	cli_progress_begin(
+		&progress, o->progress < 0 && isatty(STDOUT_FILENO) ? 0 : o->progress, "dump");
 	while ((err = trace_reader_next(r, &ev)) > 0) {
 		*seq = ev.seq;
+		if (++done % 4096 == 0)
+			cli_progress_update(&progress, done, 0, 0);
 		if (!filter_match(o->filter, &ev))
 			continue;
 		err = 0;
@@ -51,6 +57,7 @@ static int dump_events(const struct options *o, struct trace_reader *r, uint64_t
 		if (err < 0)
 			break;
 	}
+	cli_progress_end(&progress);
 	return err;
 }
 
@@ -86,6 +93,8 @@ static int parse(struct options *o, int argc, char **argv, bool *help)
 	static const struct option longs[] = {
 		{"filter", required_argument, NULL, 'F'},
 		{"format", required_argument, NULL, 'f'},
+		{"progress", no_argument, NULL, 'p'},
+		{"no-progress", no_argument, NULL, 'P'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -100,6 +109,12 @@ static int parse(struct options *o, int argc, char **argv, bool *help)
 			break;
 		case 'f':
 			r = cli_parse_format(optarg, true, &o->format);
+			break;
+		case 'p':
+			o->progress = 1;
+			break;
+		case 'P':
+			o->progress = 0;
 			break;
 		case 'h':
 			*help = true;
@@ -117,7 +132,7 @@ static int parse(struct options *o, int argc, char **argv, bool *help)
 
 static int run(int argc, char **argv)
 {
-	struct options o = {0};
+	struct options o = {.progress = -1};
 	struct trace_reader *r = NULL;
 	bool help = false;
 	int err = parse(&o, argc, argv, &help);
@@ -150,5 +165,8 @@ const struct command cmd_dump = {"dump", "print a trace as text, JSON lines or C
 	"                    with shell patterns. Sizes and durations take suffixes\n"
 	"    --format=FORMAT text (default): the text twin, that `iotape import` reads back;\n"
 	"                    json: one object a line; csv: one column a field\n"
+	"    --progress, --no-progress\n"
+	"                    a progress line on stderr, or none; default: when stderr is a\n"
+	"                    terminal and stdout is none\n"
 	"    --help          print this\n",
 	run};

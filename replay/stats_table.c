@@ -22,7 +22,7 @@
 struct row {
 	struct stats_row pub; /* first: rows are handed out as it */
 	struct row *next;     /* same hash */
-	char key[]; /* ends with a NUL */
+	char key[];           /* ends with a NUL */
 };
 
 struct node { /* last known name of an inode */
