@@ -17,6 +17,8 @@ struct column {
 	uint32_t size;
 	uint32_t n, pos; /* rows that have it; decoded so far */
 	unsigned width;
+	unsigned alike; /* the first column that the same rows have */
+	uint64_t ops;   /* that have it, a bit for each that occurs */
 	uint64_t prev;
 };
 struct decoder {
@@ -25,8 +27,10 @@ struct decoder {
 	struct column col[TRACE_MAX_FIELDS];
 	struct trace_mp strings, cols;
 	uint64_t t0;
-	uint64_t mask[BLOCK]; /* of the block's rows */
-	uint16_t row[BLOCK];  /* of a block, those that have a column */
+	uint64_t mask[BLOCK];                  /* of the block's rows */
+	uint16_t row[TRACE_MAX_FIELDS][BLOCK]; /* of a block, those that have a column */
+	uint32_t n_row[TRACE_MAX_FIELDS];
+	uint64_t known; /* which of the two are filled, by columns[].alike */
 	uint64_t v[BLOCK];
 };
 
@@ -173,10 +177,23 @@ static int measure(struct decoder *d, const uint32_t *count)
 {
 	const struct trace_schema *s = d->s;
 
-	for (unsigned op = 0; op < TRACE_MAX_OPS; op++)
+	unsigned kinds = 0;
+
+	for (unsigned op = 0; op < TRACE_MAX_OPS; op++) {
 		for (size_t i = 0; count[op] && i < s->n_fields; i++)
-			if (s->mask[op] >> i & 1)
+			if (s->mask[op] >> i & 1) {
 				d->col[i].n += count[op];
+				d->col[i].ops |= UINT64_C(1) << kinds % 64;
+			}
+		kinds += count[op] != 0;
+	}
+	for (size_t i = 0; i < s->n_fields; i++) {
+		unsigned k = kinds > 64 ? i : 0;
+
+		while (d->col[k].ops != d->col[i].ops)
+			k++;
+		d->col[i].alike = k;
+	}
 	for (size_t i = 0; i < s->n_fields; i++) {
 		struct column *c = &d->col[i];
 
@@ -211,7 +228,7 @@ __attribute__((optimize("O3"))) static void gather(
 }
 
 static void undo(struct decoder *d, const struct trace_schema_field *f, struct column *c,
-	const struct event *ev, uint32_t m)
+	const struct event *ev, const uint16_t *row, uint32_t m)
 {
 	uint64_t *v = d->v;
 
@@ -220,7 +237,7 @@ static void undo(struct decoder *d, const struct trace_schema_field *f, struct c
 			c->prev = v[i] = c->prev + unzigzag(v[i]);
 	} else if (f->coding == CODING_FOLLOW) {
 		for (uint32_t i = 0; i < m; i++) {
-			const struct event *e = &ev[d->row[i]];
+			const struct event *e = &ev[row[i]];
 			uint64_t *end = &d->c->follow[e->oid % TRACE_FOLLOW_SLOTS];
 
 			v[i] = *end + unzigzag(v[i]);
@@ -236,12 +253,12 @@ static void undo(struct decoder *d, const struct trace_schema_field *f, struct c
 	for (uint32_t i = 0; i < m; i++) {                                                         \
 		uint64_t x = d->v[i];                                                              \
 		any |= x;                                                                          \
-		*(T *)(base + sizeof(struct event) * d->row[i]) = (expr);                          \
+		*(T *)(base + sizeof(struct event) * row[i]) = (expr);                             \
 	}
 
 /* v[] into its place in the events; all values must fit the type. */
-static int scatter(
-	struct decoder *d, const struct trace_schema_field *f, struct event *ev, uint32_t m)
+static int scatter(struct decoder *d, const struct trace_schema_field *f, struct event *ev,
+	const uint16_t *row, uint32_t m)
 {
 	char *base = (char *)ev + field_info[f->field].offset;
 	const struct trace_chunk *c = d->c;
@@ -266,7 +283,7 @@ static int scatter(
 		break;
 	case FIELD_U8X2:
 		for (uint32_t i = 0; i < m; i++) {
-			uint8_t *to = (uint8_t *)base + sizeof(struct event) * d->row[i];
+			uint8_t *to = (uint8_t *)base + sizeof(struct event) * row[i];
 
 			any |= d->v[i];
 			to[0] = d->v[i];
@@ -287,25 +304,38 @@ static int scatter(
 	return 0;
 }
 
+/* Many columns belong to the same rows: they are looked up once a block. */
+static uint32_t select_rows(struct decoder *d, unsigned i, uint32_t rows)
+{
+	uint32_t m = 0;
+
+	if (d->known >> i & 1)
+		return d->n_row[i];
+	for (uint32_t k = 0; k < rows; k++) {
+		d->row[i][m] = k;
+		m += d->mask[k] >> i & 1;
+	}
+	d->known |= UINT64_C(1) << i;
+	d->n_row[i] = m;
+	return m;
+}
+
 static int decode_column(struct decoder *d, size_t i, struct event *ev, uint32_t rows)
 {
 	const struct trace_schema_field *f = &d->s->f[i];
 	struct column *c = &d->col[i];
-	uint32_t m = 0;
+	uint32_t m;
 
 	/* a column that is left out is zeros, which the events are already, unless coded against
 	 * something else */
 	if (f->field < 0 || !c->n || f->coding == CODING_IMPLIED || f->field == FIELD_OP ||
 		(!c->p && f->coding != CODING_FOLLOW && f->field != FIELD_START_NS))
 		return 0;
-	for (uint32_t k = 0; k < rows; k++) {
-		d->row[m] = k;
-		m += d->mask[k] >> i & 1;
-	}
+	m = select_rows(d, c->alike, rows);
 	gather(d->v, c, m);
 	c->pos += m;
-	undo(d, f, c, ev, m);
-	return scatter(d, f, ev, m);
+	undo(d, f, c, ev, d->row[c->alike], m);
+	return scatter(d, f, ev, d->row[c->alike], m);
 }
 
 /* Fields that an operation has in the file but not here. */
@@ -338,6 +368,7 @@ static int decode_block(struct decoder *d, uint32_t first, uint32_t rows)
 		d->mask[k] = d->s->mask[ev[k].op];
 	}
 	memset(ev, 0, rows * sizeof(*ev));
+	d->known = 0;
 	for (uint32_t k = 0; k < rows; k++) {
 		ev[k].seq = d->c->first_seq + first + k;
 		ev[k].op = local[k];
@@ -354,10 +385,13 @@ static int decode_block(struct decoder *d, uint32_t first, uint32_t rows)
 int trace_chunk_decode(
 	struct trace_chunk *c, const struct trace_schema *s, const uint8_t *p, size_t n)
 {
-	struct decoder d = {.s = s, .c = c};
+	struct decoder d;
 	uint32_t count[TRACE_MAX_OPS] = {0};
 	int r;
 
+	memset(&d, 0, offsetof(struct decoder, mask));
+	d.s = s;
+	d.c = c;
 	if (!c->follow)
 		c->follow = malloc(TRACE_FOLLOW_SLOTS * sizeof(*c->follow));
 	if (!c->follow)
