@@ -351,5 +351,9 @@ int replay_run(
 	if (!r && stopped(&x))
 		r = fail(-EINTR, "interrupted");
 	exec_fini(&x);
+	if (r) {
+		replay_result_fini(out);
+		memset(out, 0, sizeof(*out));
+	}
 	return r;
 }
