@@ -93,12 +93,14 @@ int replay_check_tree(
 	const struct plan *p, int root_fd, uint64_t *differences, char *text, size_t cap);
 
 /* ---- two traces, lane by lane ---- */
+#define REPLAY_DIFF_LINE 300
 struct diff_result {
 	uint64_t compared, different, only_a, only_b;
 	uint64_t lanes;
 	uint64_t resolve_a, resolve_b; /* lookups and the like: they depend on the kernel's caches
 					  and are counted, not compared */
-	char first[REPLAY_MISMATCH_KEEP][256];
+	/* "lane 3 (cp):", then a's line of dump behind "- " and b's behind "+ " */
+	char first[REPLAY_MISMATCH_KEEP][2 * REPLAY_DIFF_LINE + 64];
 	size_t n_first;
 };
 /* Events of a recorded replay count from its mark "replay" to its mark "done", when it has them. */
