@@ -1,0 +1,77 @@
+#!/bin/bash
+# compare: a known slow backend comes out as slower, one directory against itself does not; limits,
+# names, refusals and what is left behind.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/compare_lib.sh"
+need jq
+mkdir "$T/a" "$T/b"
+new_trace files 20 300000
+new_trace other 4 1000000
+
+expect 0 "$IOTAPE" compare "$T/files.tape" --on "one=$T/a" --on "two=$T/b" --seed=7 \
+	--json="$T/aa.json" >"$T/aa.txt"
+holds "$T/aa.json" '.rounds == 6 and .seed == 7 and (.cells | length) == 2'
+holds "$T/aa.json" '[.cells[].runs[].mismatches] | add == 0'
+holds "$T/aa.json" '[.cells[].fidelity.matched_percent] | all(. == 100)'
+grep -q '^  one .* baseline$' "$T/aa.txt" || die "no row of the baseline: $(cat "$T/aa.txt")"
+awk 'length > 120 && !/^(workload|backend) / {exit 1}' "$T/aa.txt" || die "wider than 120 columns"
+left_nothing "$T/a" "$T/b"
+ok "two directories: report and JSON, every result as recorded, nothing left"
+
+# what ran in which order is the seed's doing
+order() { jq -c '[.cells[] as $c | $c.runs[] | {position, b: $c.backend}] | sort_by(.position) | map(.b)' "$1"; }
+expect 0 "$IOTAPE" compare "$T/files.tape" --on "one=$T/a" --on "two=$T/b" --seed=7 \
+	--json="$T/again.json" >/dev/null
+[ "$(order "$T/aa.json")" = "$(order "$T/again.json")" ] || die "same seed, other order"
+expect 0 "$IOTAPE" compare "$T/files.tape" --on "one=$T/a" --on "two=$T/b" --seed=8 \
+	--json="$T/other.json" >/dev/null
+[ "$(order "$T/aa.json")" != "$(order "$T/other.json")" ] || die "another seed, same order"
+ok "the order repeats by its seed"
+
+# names: of files without .tape, made unique; --aa puts the first in twice
+cp "$T/files.tape" "$T/a/files.tape" && mkdir "$T/in" && mv "$T/a/files.tape" "$T/in/"
+expect 0 "$IOTAPE" compare "$T/files.tape" "$T/in/files.tape" "$T/other.tape" --on "$T/a" \
+	--on "$T/b" --aa --rounds=1 --format=json >"$T/names.json"
+holds "$T/names.json" '[.workloads[].name] == ["files", "files-2", "other"]'
+holds "$T/names.json" '[.backends[].name] == ["dir", "dir-again", "dir-2"]'
+holds "$T/names.json" '[.cells[].ci95_seconds, .comparisons[].ci95] | all(. == null)'
+holds "$T/names.json" '[.comparisons[].verdict] | all(. == "no difference shown")'
+ok "names are made unique, one round gives no interval"
+
+# --baseline turns the comparison round
+expect 0 "$IOTAPE" compare "$T/other.tape" --on "one=$T/a" --on "two=$T/b" --baseline=two \
+	--rounds=1 --format=json >"$T/base.json"
+holds "$T/base.json" '.comparisons | length == 1 and .[0].baseline == "two" and .[0].backend == "one"'
+ok "--baseline"
+
+refused() { # WORDS ARG...: exit 2, one line on stderr that has WORDS, nothing on stdout
+	local words=$1
+	shift
+	expect 2 "$IOTAPE" compare "$@" >"$T/out" 2>"$T/err"
+	[ ! -s "$T/out" ] || die "output although refused: $*"
+	[ "$(wc -l <"$T/err")" = 1 ] && grep -qF -e "$words" "$T/err" || die "'$*' says: $(cat "$T/err")"
+}
+refused "--on" "$T/files.tape"
+refused "usage" --on "$T/a"
+refused "nothing" "$T/missing.tape" --on "$T/a" --baseline=nothing
+refused "missing.tape" "$T/missing.tape" --on "$T/a"
+refused "backend gone" "$T/files.tape" --on "one=$T/a" --on "gone=$T/none"
+refused "--rounds" "$T/files.tape" --on "$T/a" --rounds=0
+refused "--speed" "$T/files.tape" --on "$T/a" --speed=-1
+refused "--pace" "$T/files.tape" --on "$T/a" --pace=fast
+refused "--limit" "$T/files.tape" --on "$T/a" --limit=much
+refused "--baseline" "$T/files.tape" --on "$T/a" --baselin
+refused "--json" "$T/files.tape" --on "$T/a" --json="$T/none/x.json"
+refused "holds no operation" "$T/files.tape" --on "$T/a" --filter='op=rmdir'
+left_nothing "$T/a" "$T/b"
+ok "refusals: exit 2 and one line"
+
+# a recording that cannot come true: a read that returned less than the file holds
+sed '/ read iid=2 .* offset=0 /s/ = 65536/ = 5/' "$T/files.txt" >"$T/wrong.txt"
+"$IOTAPE" import --from=text "$T/wrong.txt" -o "$T/wrong.tape" || die "import"
+refused "differ from the recording" "$T/wrong.tape" --on "bad=$T/a" --rounds=1
+grep -q "bad" "$T/err" && grep -q read "$T/err" || die "neither backend nor operation: $(cat "$T/err")"
+expect 0 "$IOTAPE" compare "$T/wrong.tape" --on "bad=$T/a" --rounds=1 --force >"$T/out"
+grep -q '^! wrong on bad: 1 result' "$T/out" || die "forced, and no doubt: $(cat "$T/out")"
+left_nothing "$T/a"
+ok "failed fidelity is refused, --force tells it"
