@@ -60,7 +60,7 @@ refused "--rounds" "$T/files.tape" --on "$T/a" --rounds=0
 refused "--speed" "$T/files.tape" --on "$T/a" --speed=-1
 refused "--pace" "$T/files.tape" --on "$T/a" --pace=fast
 refused "--limit" "$T/files.tape" --on "$T/a" --limit=much
-refused "--baseline" "$T/files.tape" --on "$T/a" --baselin
+refused "--baseline" "$T/files.tape" --on "$T/a" --basline=x
 refused "--json" "$T/files.tape" --on "$T/a" --json="$T/none/x.json"
 refused "holds no operation" "$T/files.tape" --on "$T/a" --filter='op=rmdir'
 left_nothing "$T/a" "$T/b"

@@ -313,6 +313,15 @@ static void text_fits(void **state)
 	compare_free(c);
 }
 
+/* Sentences may be broken anywhere: put together again. */
+static void unbreak(char *s)
+{
+	while ((s = strstr(s, "\n  "))) {
+		memmove(s, s + 2, strlen(s + 2) + 1);
+		*s = ' ';
+	}
+}
+
 static void text_says_it(void **state)
 {
 	static const struct {
@@ -334,12 +343,46 @@ static void text_says_it(void **state)
 		struct compare *c = two_to_one(cases[i].rounds);
 		char *s = text_of(c, compare_text);
 
-		/* sentences may be broken anywhere */
-		for (char *p = s; (p = strstr(p, "\n  "));)
-			memmove(p, p + 2, strlen(p + 2) + 1), *p = ' ';
+		unbreak(s);
 		for (size_t k = 0; k < 8 && cases[i].wants[k]; k++)
 			if (!strstr(s, cases[i].wants[k]))
 				fail_msg("'%s' is not in:\n%s", cases[i].wants[k], s);
+		free(s);
+		compare_free(c);
+	}
+}
+
+/* Factors as factors, small differences in percent, always with the end nearer to none first. */
+static void sentences_say_how_much(void **state)
+{
+	static const struct {
+		double base, other;
+		const char *want;
+	} cases[] = {
+		{1, 1.25,
+			"disk is slower than raw. It takes 25.0 % longer, with 95 % confidence "
+			"between 25.0 % and 25.0 % (6 rounds)."},
+		{1, 3, "disk is slower than raw. It takes 3.00 times as long"},
+		{1, 0.75, "disk is faster than raw. It takes 25.0 % less time"},
+		{2, 0.5,
+			"disk is faster than raw. raw takes 4.00 times as long, with 95 % "
+			"confidence between 4.00 and 4.00 times"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct compare *c = make(1, 2, 6);
+		char *s;
+
+		for (unsigned k = 1; k <= 6; k++) {
+			put_run(c, 0, 0, k, (struct made){cases[i].base, 0, 0.1, 0, 0});
+			put_run(c, 0, 1, k, (struct made){cases[i].other, 0, 0.1, 0, 0});
+		}
+		assert_int_equal(compare_summarise(c), 0);
+		s = text_of(c, compare_text);
+		unbreak(s);
+		if (!strstr(s, cases[i].want))
+			fail_msg("'%s' is not in:\n%s", cases[i].want, s);
 		free(s);
 		compare_free(c);
 	}
@@ -441,6 +484,7 @@ int main(void)
 		cmocka_unit_test(nothing_ended),
 		cmocka_unit_test(text_fits),
 		cmocka_unit_test(text_says_it),
+		cmocka_unit_test(sentences_say_how_much),
 		cmocka_unit_test(doubts_are_told),
 		cmocka_unit_test(json_has_the_keys),
 		cmocka_unit_test(measures),
