@@ -281,6 +281,7 @@ struct handle {
 	struct inode *inode;       /* one reference */
 	int fd;
 	_Atomic int flags; /* of open(2), as set on fd now */
+	bool direct;       /* no page cache above it */
 	uint64_t oid;
 	pthread_mutex_t lock; /* pos */
 	off_t pos;            /* directory: cookie at which fd stands */
@@ -337,7 +338,7 @@ void mirror_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg,
 void mirror_poll(
 	fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph);
 /* How the kernel is to treat the open file. */
-void mirror_open_mode(struct fs *fs, const struct inode *in, struct fuse_file_info *fi);
+void mirror_open_mode(struct fs *fs, struct handle *h, struct fuse_file_info *fi);
 /* ops_data.c */
 void mirror_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void mirror_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,

@@ -81,6 +81,25 @@ static void follow_flags(struct handle *h, int flags)
 	}
 }
 
+/* A page cache takes a short read for the end of the file: where it is short because the next
+ * block cannot be read, it must be told so (it then asks page by page). */
+static ssize_t read_in(const struct handle *h, char *buf, size_t size, off_t off)
+{
+	ssize_t n = pread(h->fd, buf, size, off), more;
+
+	if (n < 0)
+		return -errno;
+	while (!h->direct && n > 0 && (size_t)n < size) {
+		more = pread(h->fd, buf + n, size - (size_t)n, off + n);
+		if (more < 0)
+			return -errno;
+		if (!more)
+			break;
+		n += more;
+	}
+	return n;
+}
+
 void mirror_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
 	struct handle *h = handle_of(fi);
@@ -94,8 +113,7 @@ void mirror_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct 
 	p.ev.offset = (uint64_t)off;
 	p.ev.size = size;
 	probe_call(&p);
-	n = buf ? pread(h->fd, buf, size, off) : (errno = ENOMEM, -1);
-	n = n < 0 ? -errno : n;
+	n = buf ? read_in(h, buf, size, off) : -ENOMEM;
 	probe_done(&p, n);
 	probe_end(&p);
 	if (n < 0) {

@@ -10,9 +10,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/vfs.h>
 
 struct handle *handle_new(struct fs *fs, struct inode *in, int fd, int flags)
 {
@@ -25,6 +27,7 @@ struct handle *handle_new(struct fs *fs, struct inode *in, int fd, int flags)
 	h->flags = flags;
 	h->oid = atomic_fetch_add(&fs->next_oid, 1);
 	h->pos = 0;
+	h->direct = false;
 	pthread_mutex_init(&h->lock, NULL);
 	inode_ref(in);
 	pthread_mutex_lock(&in->lock);
@@ -69,14 +72,28 @@ void handle_drop_all(struct inode *in)
 	in->handles = NULL;
 }
 
-void mirror_open_mode(struct fs *fs, const struct inode *in, struct fuse_file_info *fi)
+/* Files whose size is not the length of what they give: a page cache would cut them. */
+static bool is_synthetic(int fd)
 {
-	if (!S_ISREG(in->type))
+	struct statfs st;
+
+	if (fstatfs(fd, &st) < 0)
+		return false;
+	return st.f_type == PROC_SUPER_MAGIC || st.f_type == SYSFS_MAGIC ||
+	       st.f_type == DEBUGFS_MAGIC || st.f_type == TRACEFS_MAGIC ||
+	       st.f_type == CGROUP_SUPER_MAGIC || st.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+void mirror_open_mode(struct fs *fs, struct handle *h, struct fuse_file_info *fi)
+{
+	if (!S_ISREG(h->inode->type))
 		return;
 	if (fs->view == RECORD_VIEW_APP)
-		fi->direct_io = fs->direct_mmap; /* else shared maps would fail: page cache */
+		h->direct = fs->direct_mmap; /* else shared maps would fail: page cache */
 	else
-		fi->keep_cache = 1; /* the kernel drops it when size or mtime have changed */
+		h->direct = is_synthetic(h->fd);
+	fi->direct_io = h->direct;
+	fi->keep_cache = !h->direct; /* the kernel drops it when size or mtime have changed */
 }
 
 void mirror_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -108,7 +125,7 @@ void mirror_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		if (h) {
 			p.ev.oid = h->oid;
 			fi->fh = (uintptr_t)h;
-			mirror_open_mode(fs, in, fi);
+			mirror_open_mode(fs, h, fi);
 		} else {
 			close(fd);
 			err = ENOMEM;

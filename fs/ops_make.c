@@ -187,7 +187,7 @@ void mirror_create(
 			p.ev.iid = in->iid;
 			p.ev.oid = h->oid;
 			fi->fh = (uintptr_t)h;
-			mirror_open_mode(fs, in, fi);
+			mirror_open_mode(fs, h, fi);
 		} else {
 			err = ENOMEM;
 			if (in)
