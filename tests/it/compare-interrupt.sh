@@ -21,7 +21,7 @@ for sig in INT TERM; do
 	kill -$sig $p || die "it ended by itself: $(cat "$T/$sig.err")"
 	wait $p
 	r=$?
-	[ $r = 2 ] || die "SIG$sig: exit $r, not 2"
+	[ $r = 2 ] || die "SIG$sig: exit $r, not 2: $(tail -20 "$T/$sig.err")"
 	tail -1 "$T/$sig.err" | grep -q interrupted || die "SIG$sig says: $(tail -1 "$T/$sig.err")"
 	head -1 "$T/$sig.txt" | grep -q INTERRUPTED || die "SIG$sig: the report is not marked"
 	holds "$T/$sig.json" '.interrupted and ([.cells[].runs | length] | add) >= 2 and .rounds == 5000'
