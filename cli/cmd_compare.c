@@ -323,6 +323,22 @@ static int add_backend(struct options *o, struct backend *b)
 	return 0;
 }
 
+/* What keep leaves of a run on a file or device is in the way of the next run. */
+static int check_keep(const struct options *o)
+{
+	for (size_t i = 0; o->policy.keep && i < o->run.n_backends; i++) {
+		const char *kind = backend_kind(o->backends[i]);
+
+		if (o->run.rounds * o->run.n_workloads > 1 && strcmp(kind, "dir") &&
+			strcmp(kind, "null"))
+			return fail(-EINVAL,
+				"--keep: %s can keep one run only, and here are several; keep "
+				"directories, or use `iotape replay --keep`",
+				backend_name(o->backends[i]));
+	}
+	return 0;
+}
+
 static int make_backends(struct options *o)
 {
 	int r = 0;
@@ -492,6 +508,8 @@ static int run(int argc, char **argv)
 	if (!r)
 		r = make_backends(&o);
 	if (!r)
+		r = check_keep(&o);
+	if (!r)
 		r = open_json(&o);
 	if (!r)
 		r = compare(&o);
@@ -524,7 +542,7 @@ const struct command cmd_compare = {"compare",
 	"  --json=FILE          JSON into FILE as well\n"
 	"  --force              go on when results differ from the recording or space is short\n"
 	"  --destroy=DEVICE     this device may be formatted; give it once for each\n"
-	"  --keep               leave files and directories of the replays\n"
+	"  --keep               leave what the replays made (of devices and files: one run only)\n"
 	"  --cache=cold|warm    drop the caches before each replay, or not (cold)\n"
 	"  --sync, --no-sync    count the final sync of what was written, or not (sync)\n"
 	"  --no-prepare         do not build the initial tree\n"

@@ -195,7 +195,7 @@ static int run_cell(struct experiment *x, size_t index, unsigned round)
 	struct compare_cell *cell = &x->c->cells[index];
 	struct report_run *run = &cell->runs[cell->n_runs];
 	char doing[160];
-	int err, down;
+	int err;
 
 	snprintf(doing, sizeof(doing), "round %u of %u, %s on %s", round, x->o->rounds,
 		x->c->workloads[w].name, backend_name(b));
@@ -203,7 +203,7 @@ static int run_cell(struct experiment *x, size_t index, unsigned round)
 		x->o->progress(x->o->progress_ctx, doing, x->done, x->total);
 	err = backend_up(b);
 	if (err)
-		return fail_in(err, "backend %s", backend_name(b));
+		return err;
 	describe_how(&x->c->backends[index % x->o->n_backends], b);
 	err = check_space(x, w, b);
 	if (!err)
@@ -216,9 +216,9 @@ static int run_cell(struct experiment *x, size_t index, unsigned round)
 		backend_down(b);
 		return fail(err, "%s", why);
 	}
-	down = backend_down(b);
-	if (down)
-		return fail_in(down, "backend %s", backend_name(b));
+	err = backend_down(b);
+	if (err)
+		return err;
 	run->round = round;
 	run->position = ++x->done;
 	cell->n_runs++;

@@ -63,8 +63,15 @@ refused "--limit" "$T/files.tape" --on "$T/a" --limit=much
 refused "--baseline" "$T/files.tape" --on "$T/a" --basline=x
 refused "--json" "$T/files.tape" --on "$T/a" --json="$T/none/x.json"
 refused "holds no operation" "$T/files.tape" --on "$T/a" --filter='op=rmdir'
+refused "--keep" "$T/files.tape" --on "r=rdm:$T/r.img,size=64M" --keep
 left_nothing "$T/a" "$T/b"
 ok "refusals: exit 2 and one line"
+
+mkdir "$T/kept"
+expect 0 "$IOTAPE" compare "$T/files.tape" --on "$T/kept" --rounds=2 --keep >/dev/null
+[ "$(ls "$T/kept" | wc -l)" = 2 ] && [ "$(cat "$T"/kept/*/f3 | wc -c)" = 600000 ] ||
+	die "--keep left: $(find "$T/kept" | head)"
+ok "--keep leaves the directories"
 
 # a recording that cannot come true: a read that returned less than the file holds
 sed '/ read iid=2 .* offset=0 /s/ = 65536/ = 5/' "$T/files.txt" >"$T/wrong.txt"
