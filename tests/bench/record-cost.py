@@ -7,7 +7,7 @@ All of them are run once a round in fresh random order; medians and paired ratio
 The source lies in a tmpfs (root; else in --dir), so storage hides nothing: this is the worst case. README says how to
 get passthrough_ll from Debian's source package.
 """
-import argparse, os, random, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, os, random, resource, shutil, statistics, subprocess, sys, tempfile, time
 
 def trees(base, files, large):
     """The inputs: sizes of the small tree as in the sample (most under 200 KB), the large one in one piece."""
@@ -42,13 +42,32 @@ class Mirror:
                     break
                 time.sleep(0.1)
 
+def server_cpu(mnt):
+    """CPU seconds so far of the processes that serve mnt: those that were given its path; by pid."""
+    cpu = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if mnt.encode() in open("/proc/%s/cmdline" % pid, "rb").read().split(b"\0"):
+                f = open("/proc/%s/stat" % pid).read().rsplit(")", 1)[1].split()
+                cpu[pid] = (int(f[11]) + int(f[12])) / os.sysconf("SC_CLK_TCK")
+        except OSError:
+            pass
+    return cpu
+
 def one(mirror, src):
+    """(seconds, CPU seconds of cp and server)"""
     with mirror as to:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_before = server_cpu(mirror.mnt)
         t = time.monotonic()
         subprocess.run(["cp", "-r", src, to + "/copy"], check=True)
         t = time.monotonic() - t
+        time.sleep(0.15)  # the writer's last flush is part of the cost
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = sum(c - cpu_before.get(pid, 0) for pid, c in server_cpu(mirror.mnt).items())
+        cpu += after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     shutil.rmtree(mirror.below + "/copy")
-    return t
+    return t, cpu
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -80,12 +99,15 @@ def main():
             for _ in range(a.rounds):
                 for m in random.sample(ways, len(ways)):
                     got[m.name].append(one(m, src))
-            print("%s: %d rounds, seconds" % (load, a.rounds))
-            for name, ts in got.items():
-                line = "  %-15s median %7.3f  min %7.3f  max %7.3f" % (name, statistics.median(ts), min(ts), max(ts))
-                if name != "recording":
-                    rs = [x / y for x, y in zip(got["recording"], ts)]
-                    line += "   recording / this: %.2f" % statistics.median(rs)
+            print("%s: %d rounds" % (load, a.rounds))
+            for name, runs in got.items():
+                line = "  %-15s" % name
+                for k, what in enumerate(("seconds", "CPU s")):
+                    vals = [r[k] for r in runs]
+                    line += "  %s: median %6.3f (%6.3f-%6.3f)" % (what, statistics.median(vals), min(vals), max(vals))
+                    if name != "recording":
+                        rs = [x[k] / max(y, 0.005) for x, y in zip(got["recording"], vals)]
+                        line += " recording/this %.2f" % statistics.median(rs)
                 print(line, flush=True)
     finally:
         if os.path.ismount(mnt):
