@@ -19,7 +19,7 @@ mkdir "$W/in"
 awk -v size="$SIZE" -v files="$FILES" 'BEGIN {
 	srand(20120402)
 	n = files - 2; rest = size - int(size * 87 / 203) - int(size * 16 / 203)
-	cap = size / 203
+	cap = size / 203; if (cap < 2 * rest / n) cap = 2 * rest / n # few files: they have to be larger
 	for (i = 0; i < n; i++) { w[i] = exp(rand() * 6.9); sum += w[i] }
 	for (pass = 0; pass < 20; pass++) {
 		scale = rest / sum; sum = 0
