@@ -196,7 +196,7 @@ static void full_ring_waits(void **state)
 	rig_open(&g, 0);
 	j.q = g.q;
 	assert_int_equal(pthread_create(&t, NULL, produce, &j), 0);
-	usleep(200000);
+	usleep(1000000);
 	assert_int_equal(queue_start(g.q), 0);
 	pthread_join(t, NULL);
 	rig_finish(&g, &st);
@@ -220,8 +220,12 @@ static void idle_writer_wakes(void **state)
 	usleep(600000);
 	assert_int_equal(stat(g.path, &before), 0);
 	produce(&j);
-	usleep(400000);
-	assert_int_equal(stat(g.path, &after), 0);
+	for (int i = 0; i < 100; i++) {
+		usleep(30000);
+		assert_int_equal(stat(g.path, &after), 0);
+		if (after.st_size > before.st_size)
+			break;
+	}
 	assert_true(after.st_size > before.st_size);
 	rig_finish(&g, &st);
 	check_threads(&g, 1, 1);
@@ -320,7 +324,7 @@ static void lanes_name_threads(void **state)
 
 static void limit_ends_the_recording(void **state)
 {
-	const uint64_t max = 400000;
+	const uint64_t max = 200000;
 	struct job j = {.lane = 1, .n = 300000};
 	struct record_stats st;
 	struct stat sb;
@@ -355,7 +359,7 @@ static void full_device_is_counted(void **state)
 	rig_open(&g, 0);
 	j.q = g.q;
 	getrlimit(RLIMIT_FSIZE, &old);
-	small = (struct rlimit){400000, old.rlim_max};
+	small = (struct rlimit){200000, old.rlim_max};
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &small);
 	assert_int_equal(queue_start(g.q), 0);
