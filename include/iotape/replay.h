@@ -81,8 +81,8 @@ struct replay_result {
 	struct stats stats;      /* of the replayed events */
 };
 /* root_fd -1: no storage at all (null:), results are taken as recorded. *out is filled also when
- * some steps mismatch (returns 0); replay_result_fini() when done. On failure there is nothing in it
- * to free. */
+ * some steps mismatch (returns 0); replay_result_fini() when done. On failure there is nothing in
+ * it to free. */
 int replay_run(
 	const struct plan *p, int root_fd, const struct replay_opts *o, struct replay_result *out);
 void replay_result_fini(struct replay_result *r);

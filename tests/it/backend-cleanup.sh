@@ -55,7 +55,7 @@ fails "." "raid1:$T/small/a.img,$T/b.img,size=200M"
 umount "$T/small"; rmdir "$T/small"; before=$(left)
 ok "a full disk: said before, nothing left"
 name=it$$
-trap '"$IOTAPE" backend down $name 2>/dev/null; it_cleanup' EXIT
+at_exit() { "$IOTAPE" backend down $name 2>/dev/null; }
 for s in "${specs[@]}"; do
 	dir=$("$IOTAPE" backend up "$name=$s" 2>"$T/log.err") || die "up $s: $(cat "$T/log.err")"
 	echo data >"$dir/f" || die "cannot write to $dir"

@@ -24,7 +24,7 @@ for fs in ext4 xfs btrfs; do
 done
 # a device: a loop of our own stands for one
 truncate -s 300M "$T/disk"; D=$(losetup -f --show "$T/disk") || die "no loop"
-trap 'losetup -d "$D" 2>/dev/null; it_cleanup' EXIT
+at_exit() { losetup -d "$D" 2>/dev/null; }
 for i in 1 2; do # the second time proves that down wiped what up made
 	hold -c -d "$D" "rdm:$D"
 	round_trip "$ROOT"

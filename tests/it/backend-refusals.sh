@@ -4,7 +4,7 @@
 . "$(dirname "$0")/backend-lib.sh"
 need_loop
 truncate -s 8M "$T/log.disk"; D=$(losetup -f --show "$T/log.disk") || die "no loop"
-trap 'umount "$T/log.mnt" 2>/dev/null; losetup -d "$D" 2>/dev/null; it_cleanup' EXIT
+at_exit() { umount "$T/log.mnt" 2>/dev/null; losetup -d "$D" 2>/dev/null; }
 echo precious >"$T/file"; mkfifo "$T/pipe"; ln -s nowhere "$T/dangling"; mkdir "$T/log.mnt"
 before=$(left; cat "$T/file")
 refused() { # WORDS [OPTIONS] SPEC

@@ -1,6 +1,6 @@
 # Sourced by every integration test: . "$(dirname "$0")/lib.sh"
 # Gives $IOTAPE (the program), $T (a fresh temporary directory, removed at the end with every mount below it), ok/die/skip.
-# A test prints what it checked; exit 0 passed, 1 failed, 77 skipped with the reason (meson's codes).
+# A test that has more to undo defines at_exit. It prints what it checked; exit 0 passed, 1 failed, 77 skipped with the reason (meson's codes).
 set -u -o pipefail
 export LC_ALL=C.UTF-8
 IT_HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -12,6 +12,7 @@ IT_PIDS=()
 it_cleanup() {
 	local r=$? p m
 	cd /
+	declare -F at_exit >/dev/null && at_exit
 	for p in "${IT_PIDS[@]}"; do kill "$p" 2>/dev/null; done
 	while read -r m; do
 		umount "$m" 2>/dev/null || umount -l "$m" 2>/dev/null
