@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# A tree that existed before a recording is there again before its replay: types, sizes, links, holes, attributes.
+. "$(dirname "$0")/lib.sh"
+need_fuse; need_root; need setfattr
+
+mkdir -p "$T/d/a/b" "$T/on"
+head -c 300000 /dev/urandom >"$T/d/a/file"
+ln "$T/d/a/file" "$T/d/a/b/hard"
+ln -s ../nowhere "$T/d/a/sym"
+mkfifo "$T/d/a/fifo"
+truncate -s 10M "$T/d/a/sparse"
+head -c 4096 /dev/urandom | dd of="$T/d/a/sparse" bs=4096 seek=100 conv=notrunc status=none
+setfattr -n user.x -v hello "$T/d/a/file" || skip "no user.* attributes on $T"
+chmod 0640 "$T/d/a/file"
+chmod 0750 "$T/d/a/b"
+touch -d '2001-02-03 04:05:06.789' "$T/d/a/file"
+touch -d '2002-02-03 04:05:06.789' "$T/d/a/b"
+"$IOTAPE" record -o "$T/a.tape" "$T/d" -- sh -c "
+	ls -lR $T/d >/dev/null
+	cat $T/d/a/file $T/d/a/sparse $T/d/a/b/hard >/dev/null" 2>/dev/null
+expect 0 "$IOTAPE" replay --keep "$T/a.tape" "$T/on" >"$T/out"
+grep -q 'final tree: as recorded' "$T/out" || die "$(cat "$T/out")"
+r=$(find "$T/on" -type d -name a)/..
+[ -d "$r/a/b" ] || die "no tree kept: $(find "$T/on")"
+facts() { (cd "$1" && find a \( -type f -printf '%p %y %m %s %n %T@\n' \) -o \( -type d -printf '%p %y %m\n' \) -o -printf '%p %y %l\n' | sort); }
+diff <(facts "$T/d") <(facts "$r") || die "the trees differ"
+[ "$r/a/file" -ef "$r/a/b/hard" ] || die "not a hard link"
+[ "$(stat -c %b "$r/a/sparse")" -le 32 ] || die "holes were filled: $(stat -c %b "$r/a/sparse") blocks"
+[ "$(getfattr --absolute-names --only-values -n user.x "$r/a/file" | wc -c)" = 5 ] || die "the attribute is missing"
+cmp -s "$T/d/a/file" "$r/a/file" && die "content of the user is in a trace without content"
+ok "the tree is there again"
