@@ -72,6 +72,53 @@ static bool there(const char *path)
 	return !faccessat(root, path, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
+static void attributes_are_exact(void)
+{
+	unsigned char buf[4096];
+	struct stat st;
+	int fd;
+
+	st = stat_of("d");
+	assert_int_equal(st.st_mode, 040550);
+	assert_int_equal(st.st_mtim.tv_sec, 1234567890);
+	assert_int_equal(st.st_mtim.tv_nsec, 123456789);
+	st = stat_of("d/f");
+	assert_int_equal(st.st_mode, 0100640);
+	assert_int_equal(st.st_size, 100001);
+	assert_int_equal(st.st_nlink, 2);
+	assert_int_equal(st.st_mtim.tv_sec, 5);
+	assert_int_equal(st.st_mtim.tv_nsec, 7);
+	assert_int_equal(stat_of("l").st_ino, st.st_ino);
+	assert_int_equal(stat_of("p").st_mode, 010600);
+	st = stat_of("hole");
+	assert_int_equal(st.st_size, 64 << 20);
+	assert_int_equal(st.st_mode, 0100755);
+	assert_in_range(st.st_blocks * 512, 65536, 131072);
+	assert_true(S_ISREG(stat_of("dev").st_mode));
+	fd = openat(root, "d/f", O_RDONLY);
+	assert_int_equal(util_pread_all(fd, buf, sizeof(buf), 0), sizeof(buf));
+	assert_null(memchr(buf, 0, sizeof(buf)));
+	close(fd);
+}
+
+static void changes_are_found(const struct plan *p)
+{
+	uint64_t differences;
+	char text[256];
+	int fd;
+
+	assert_int_equal(replay_check_tree(p, root, &differences, text, sizeof(text)), 0);
+	if (differences)
+		fail_msg("fresh tree differs: %s", text);
+	fd = openat(root, "more", O_WRONLY | O_CREAT | O_EXCL, 0600);
+	close(fd);
+	assert_int_equal(unlinkat(root, "p", 0), 0);
+	assert_int_equal(truncate((snprintf(text, sizeof(text), "%s/l", dir), text), 5), 0);
+	assert_int_equal(replay_check_tree(p, root, &differences, text, sizeof(text)), 0);
+	assert_int_equal(differences, 4); /* more, p, and the size under both names */
+	assert_true(*text);
+}
+
 static void as_told(void **state)
 {
 	const uint32_t uid = geteuid(), gid = getegid();
@@ -150,11 +197,6 @@ static void as_told(void **state)
 	};
 	struct plan *p = plan_of(snaps, ARRAY_SIZE(snaps));
 	struct prepare_report rep;
-	uint64_t differences;
-	unsigned char buf[4096];
-	char text[256];
-	struct stat st;
-	int fd;
 
 	(void)state;
 	if (prepare_tree(p, root, &rep))
@@ -165,38 +207,8 @@ static void as_told(void **state)
 	assert_int_equal(rep.others, 2);
 	assert_int_equal(rep.bytes, 100001 + 65536);
 	assert_int_equal(rep.skipped, 2); /* the device, the set-id bit */
-	st = stat_of("d");
-	assert_int_equal(st.st_mode, 040550);
-	assert_int_equal(st.st_mtim.tv_sec, 1234567890);
-	assert_int_equal(st.st_mtim.tv_nsec, 123456789);
-	st = stat_of("d/f");
-	assert_int_equal(st.st_mode, 0100640);
-	assert_int_equal(st.st_size, 100001);
-	assert_int_equal(st.st_nlink, 2);
-	assert_int_equal(st.st_mtim.tv_sec, 5);
-	assert_int_equal(st.st_mtim.tv_nsec, 7);
-	assert_int_equal(stat_of("l").st_ino, st.st_ino);
-	assert_int_equal(stat_of("p").st_mode, 010600);
-	st = stat_of("hole");
-	assert_int_equal(st.st_size, 64 << 20);
-	assert_int_equal(st.st_mode, 0100755);
-	assert_in_range(st.st_blocks * 512, 65536, 131072);
-	assert_true(S_ISREG(stat_of("dev").st_mode));
-	fd = openat(root, "d/f", O_RDONLY);
-	assert_int_equal(util_pread_all(fd, buf, sizeof(buf), 0), sizeof(buf));
-	assert_null(memchr(buf, 0, sizeof(buf)));
-	close(fd);
-
-	assert_int_equal(replay_check_tree(p, root, &differences, text, sizeof(text)), 0);
-	if (differences)
-		fail_msg("fresh tree differs: %s", text);
-	fd = openat(root, "more", O_WRONLY | O_CREAT | O_EXCL, 0600);
-	close(fd);
-	assert_int_equal(unlinkat(root, "p", 0), 0);
-	assert_int_equal(truncate((snprintf(text, sizeof(text), "%s/l", dir), text), 5), 0);
-	assert_int_equal(replay_check_tree(p, root, &differences, text, sizeof(text)), 0);
-	assert_int_equal(differences, 4); /* more, p, and the size under both names */
-	assert_true(*text);
+	attributes_are_exact();
+	changes_are_found(p);
 	plan_free(p);
 }
 
