@@ -49,8 +49,9 @@ static void differs(struct check *c, const struct tree_dir *dir, struct bytes na
 static void differs(
 	struct check *c, const struct tree_dir *dir, struct bytes name, const char *fmt, ...)
 {
-	char path[512], esc[TREE_NAME_CAP * 4], what[160];
+	char path[200], esc[TREE_NAME_CAP * 4], what[160];
 	size_t at = sizeof(path) - 1;
+	bool whole = false;
 	va_list ap;
 
 	if (c->differences++ || !c->cap)
@@ -66,13 +67,14 @@ static void differs(
 		name = dir->name;
 		if (dir->parent)
 			path[--at] = '/';
-		else
+		whole = !dir->parent;
+		if (whole)
 			break;
 	}
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	snprintf(c->text, c->cap, "%s: %s", path + at, what);
+	snprintf(c->text, c->cap, "%s%s: %s", whole ? "" : "..", path + at, what);
 }
 
 /* ---- what is expected ---- */
