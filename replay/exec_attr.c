@@ -190,7 +190,7 @@ static size_t xattr_value(struct exec_worker *w, const struct plan_step *s)
 static int64_t xattr_call(
 	const struct plan_step *s, const char *path, int fd, void *value, size_t n)
 {
-	const char *attr = s->ext->attr.p;
+	const char *attr = s->ext ? s->ext->attr.p : NULL; /* a list has none */
 
 	switch (s->op) {
 	case OP_SETXATTR:
