@@ -96,12 +96,14 @@ static int write_zeros(
 	return 0;
 }
 
+#define EXTENTS 128u /* asked for at once */
+
 /* Bytes in written and in unwritten extents. 1, or 0 when the file system does not tell. */
 static int count_extents(int fd, uint64_t *written, uint64_t *unwritten)
 {
-	struct {
+	union {
 		struct fiemap m;
-		struct fiemap_extent e[128];
+		uint8_t room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
 	} q;
 	uint64_t at = 0;
 	bool last = false;
@@ -112,17 +114,17 @@ static int count_extents(int fd, uint64_t *written, uint64_t *unwritten)
 		q.m.fm_start = at;
 		q.m.fm_length = FIEMAP_MAX_OFFSET - at;
 		q.m.fm_flags = FIEMAP_FLAG_SYNC;
-		q.m.fm_extent_count = ARRAY_SIZE(q.e);
+		q.m.fm_extent_count = EXTENTS;
 		if (ioctl(fd, FS_IOC_FIEMAP, &q) < 0)
 			return 0;
 		if (!q.m.fm_mapped_extents)
 			break;
 		for (uint32_t i = 0; i < q.m.fm_mapped_extents; i++) {
-			bool un = q.e[i].fe_flags & FIEMAP_EXTENT_UNWRITTEN;
+			bool un = q.m.fm_extents[i].fe_flags & FIEMAP_EXTENT_UNWRITTEN;
 
-			*(un ? unwritten : written) += q.e[i].fe_length;
-			at = q.e[i].fe_logical + q.e[i].fe_length;
-			last = q.e[i].fe_flags & FIEMAP_EXTENT_LAST;
+			*(un ? unwritten : written) += q.m.fm_extents[i].fe_length;
+			at = q.m.fm_extents[i].fe_logical + q.m.fm_extents[i].fe_length;
+			last = q.m.fm_extents[i].fe_flags & FIEMAP_EXTENT_LAST;
 		}
 	}
 	return 1;
@@ -172,10 +174,11 @@ int backend_allocate(
 
 int backend_zero_unwritten(const struct backend *b, int fd, const char *path, uint64_t size)
 {
-	struct {
+	union {
 		struct fiemap m;
-		struct fiemap_extent e;
+		uint8_t room[sizeof(struct fiemap) + sizeof(struct fiemap_extent)];
 	} q;
+	const struct fiemap_extent *e = q.m.fm_extents;
 	uint64_t at = 0;
 
 	while (at < size) {
@@ -186,11 +189,11 @@ int backend_zero_unwritten(const struct backend *b, int fd, const char *path, ui
 		q.m.fm_extent_count = 1;
 		if (ioctl(fd, FS_IOC_FIEMAP, &q) < 0 || !q.m.fm_mapped_extents)
 			break;
-		uint64_t from = MAX(q.e.fe_logical, at), end = q.e.fe_logical + q.e.fe_length;
+		uint64_t from = MAX(e->fe_logical, at), end = e->fe_logical + e->fe_length;
 
 		if (end <= at)
 			break;
-		if (q.e.fe_flags & FIEMAP_EXTENT_UNWRITTEN) {
+		if (e->fe_flags & FIEMAP_EXTENT_UNWRITTEN) {
 			int r = write_zeros(b, fd, path, from, MIN(end, size) - from);
 
 			if (r < 0)

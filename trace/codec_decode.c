@@ -215,8 +215,7 @@ static uint64_t unzigzag(uint64_t v)
 }
 
 /* m values of the planes from the column's position on, into v[]. */
-__attribute__((optimize("O3"))) static void gather(
-	uint64_t *restrict v, const struct column *c, uint32_t m)
+TRACE_VECTORIZE static void gather(uint64_t *restrict v, const struct column *c, uint32_t m)
 {
 	memset(v, 0, m * sizeof(*v));
 	for (unsigned k = 0; k < c->width; k++) {

@@ -192,7 +192,7 @@ static unsigned width(uint64_t any)
 }
 
 /* The vectorizer makes this three times as fast. */
-__attribute__((optimize("O3"))) static void plane(
+TRACE_VECTORIZE static void plane(
 	uint8_t *restrict to, const uint64_t *restrict v, uint32_t n, unsigned shift)
 {
 	for (uint32_t i = 0; i < n; i++)

@@ -128,6 +128,8 @@ static int token(struct trace_mp *mp, enum token *type, uint64_t *v)
 		{T_ARRAY, 4}, {T_MAP, 2}, {T_MAP, 4}};
 	uint8_t c;
 
+	*type = T_NIL; /* defined on failure, too */
+	*v = 0;
 	if (mp->p == mp->end)
 		return fail(-EBADMSG, "msgpack ends early");
 	c = *mp->p++;

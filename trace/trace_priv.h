@@ -18,6 +18,13 @@
 #define TRACE_ZSTD_MAGIC     0xFD2FB528u
 #define TRACE_SKIP_MAGIC     0x184D2A50u /* low four bits are free */
 
+/* gcc vectorizes at -O3 only, clang always. */
+#if defined(__clang__)
+#define TRACE_VECTORIZE
+#else
+#define TRACE_VECTORIZE __attribute__((optimize("O3")))
+#endif
+
 /* frame.c: whole zstd frames out and in */
 struct trace_out {
 	int fd;
