@@ -126,6 +126,20 @@ static char *quote_command(char **argv)
 	return text;
 }
 
+/* The trace to a pipe: nothing else may go there. */
+static int check_stdout(const struct options *o)
+{
+	if (!o->job.r.trace_path || strcmp(o->job.r.trace_path, "-") != 0)
+		return 0;
+	if (!o->job.command && !o->foreground)
+		return fail(-EINVAL, "record: -o - needs COMMAND or --foreground: in the "
+				     "background standard output carries the daemon's pid");
+	if (isatty(STDOUT_FILENO))
+		return fail(-EINVAL, "record: a trace is binary: not written to a terminal; name a "
+				     "file with -o");
+	return 0;
+}
+
 /* Cuts the arguments at "--"; what follows is COMMAND. */
 static int cut_command(struct options *o, int argc, char **argv)
 {
@@ -167,6 +181,9 @@ static int run(int argc, char **argv)
 			localtime_r(&now, &tm));
 		o.job.r.trace_path = o.trace_default;
 	}
+	c = check_stdout(&o);
+	if (c < 0)
+		return c;
 	if (!o.job.command)
 		return o.foreground ? record_foreground(&o.job) : record_background(&o.job);
 	if (!o.job.command[0])
@@ -189,7 +206,8 @@ const struct command cmd_record = {"record", "run a job on a mirror of DIR and r
 	"SIGHUP.\n"
 	"\n"
 	"  -o, --output=FILE      the trace (default iotape-YYYYmmdd-HHMMSS.tape here); not below "
-	"DIR\n"
+	"DIR;\n"
+	"                         - is standard output, and COMMAND's goes to stderr\n"
 	"  -f, --foreground       without COMMAND: stay in front\n"
 	"      --view=VIEW        app: every read and write as issued (default); storage: reads "
 	"that\n"

@@ -189,13 +189,15 @@ static int write_pid_file(const char *path)
 
 /* ---- with COMMAND ---- */
 
-static void run_command(char **command, const char *cwd, const struct rlimit *files)
+static void run_command(char **command, const char *cwd, const struct rlimit *files, bool to_stderr)
 {
 	static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE};
 
 	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
 		signal(ours[i], SIG_DFL);
 	block_signals(SIG_UNBLOCK);
+	if (to_stderr) /* the trace has standard output */
+		dup2(STDERR_FILENO, STDOUT_FILENO);
 	setrlimit(RLIMIT_NOFILE, files); /* the mirror's own is not its business */
 	/* by its path: where the mount lies over it, this blocks until the mount is served */
 	if (chdir(cwd)) {
@@ -228,7 +230,8 @@ int record_command(const struct record_job *o)
 	fflush(NULL);
 	pid = e < 0 ? -1 : fork();
 	if (pid == 0)
-		run_command(o->command, cwd, &files);
+		run_command(
+			o->command, cwd, &files, o->r.trace_path && !strcmp(o->r.trace_path, "-"));
 	if (pid < 0) {
 		if (!e)
 			e = fail(-errno, "cannot fork: %s", strerror(errno));

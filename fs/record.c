@@ -151,6 +151,10 @@ static int create_trace(struct record *r, const char *path, bool force)
 	struct stat st;
 	int fd;
 
+	if (!strcmp(path, "-")) {
+		fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		return fd < 0 ? fail(-errno, "standard output: %s", strerror(errno)) : fd;
+	}
 	if (force && !stat(path, &st) && !S_ISREG(st.st_mode)) {
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		return fd < 0 ? fail(-errno, "%s: %s", path, strerror(errno)) : fd;
@@ -278,7 +282,7 @@ static int open_all(struct record *r, const struct record_opts *o)
 		e = check_fuse();
 	if (!e)
 		e = check_mountpoint(r, o->mountpoint);
-	if (!e && o->trace_path)
+	if (!e && o->trace_path && strcmp(o->trace_path, "-") != 0)
 		e = check_trace_place(r, o->trace_path);
 	if (!e && o->trace_path)
 		e = open_log(r, o, opts);

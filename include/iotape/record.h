@@ -13,7 +13,7 @@ enum record_content { RECORD_CONTENT_NONE, RECORD_CONTENT_SUMMARY, RECORD_CONTEN
 struct record_opts {
 	const char *source;     /* directory */
 	const char *mountpoint; /* NULL or the same as source: over the source itself */
-	const char *trace_path; /* NULL: no recording at all (--no-record) */
+	const char *trace_path; /* "-": standard output; NULL: no recording at all (--no-record) */
 	const char *command;    /* for the header; NULL */
 	enum record_view view;
 	enum record_content content;

@@ -94,3 +94,13 @@ reason "$T/x.tape" max-size
 grep -q 'max-size' "$T/err" || die "nothing said of --max-size"
 [ "$(cat "$T/d/f")" = end ] || die "the mount did not go on"
 ok "no-record, full snapshot, max-size"
+
+# -o -: the trace is all of standard output, what COMMAND prints goes to standard error
+mkdir -p "$T/pipe"
+echo said >"$T/pipe/x"
+(cd "$T" && "$IOTAPE" record -o - pipe -- cat pipe/x 2>"$T/pipe.err" | cat >"$T/pipe.tape") || die "record -o -"
+[ ! -e "$T/-" ] || die "-o - made a file called -"
+grep -qx said "$T/pipe.err" || die "COMMAND's output is lost: $(cat "$T/pipe.err")"
+expect 0 "$IOTAPE" check "$T/pipe.tape" >/dev/null
+"$IOTAPE" dump - <"$T/pipe.tape" | grep -q " read iid=" || die "the read is not in the piped trace"
+ok "record -o - is a pipe"

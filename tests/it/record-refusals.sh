@@ -44,6 +44,7 @@ umount "$T/bind"
 refused "unknown option" "did you mean --max-size" --maxsize=3 "$T/d"
 refused "no operand" "usage" -o "$T/a"
 refused "empty command" "no COMMAND" -o "$T/a" "$T/d" --
+refused "a pipe in the background" "needs COMMAND" -o - "$T/d"
 refused "bad view" "view" --view=both "$T/d"
 refused "bad level" "1 to 19" --level=0 "$T/d"
 
