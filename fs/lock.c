@@ -207,7 +207,10 @@ static void on_interrupt(fuse_req_t req, void *waiter)
 
 static void finish(struct waiter *w, int r)
 {
-	probe_done(&w->probe, r);
+	if (w->probe.done_ns)
+		w->probe.ev.result = r;
+	else
+		probe_done(&w->probe, r);
 	probe_end(&w->probe);
 	fuse_reply_err(w->req, -r);
 }
@@ -264,6 +267,7 @@ static int wait_start(const struct waiter *from, struct inode *in)
 	if (!w)
 		return -ENOMEM;
 	memcpy(w, from, sizeof(*w));
+	w->probe.done_ns = 0; /* it goes on */
 	w->inode = in;
 	w->fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
 	if (w->fd < 0) {
@@ -294,16 +298,31 @@ static int wait_start(const struct waiter *from, struct inode *in)
 	return -r;
 }
 
+/* A try, under the inode's lock and timed in there: then no two of one file overlap in the trace,
+ * and it tells which of them came first. */
+static int try_timed(struct waiter *w, struct inode *in)
+{
+	int r;
+
+	pthread_mutex_lock(&in->lock);
+	w->probe.call_ns = 0;
+	probe_call(&w->probe);
+	r = try_lock(w, false);
+	probe_done(&w->probe, r);
+	pthread_mutex_unlock(&in->lock);
+	return r;
+}
+
 /* Tries; a handle that was closed a moment ago may not have given up its lock yet (RELEASE comes
  * after close(2) has returned), so a refusal among our own is asked once more. */
-static int lock_now(struct waiter *w)
+static int lock_now(struct waiter *w, struct inode *in)
 {
 	struct timespec moment = {0, 2000000};
-	int r = try_lock(w, false);
+	int r = try_timed(w, in);
 
 	if (r == -EAGAIN || r == -EACCES) {
 		nanosleep(&moment, NULL);
-		r = try_lock(w, false);
+		r = try_timed(w, in);
 	}
 	return r;
 }
@@ -323,11 +342,10 @@ void mirror_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int
 	w.probe.ev.iid = h->inode->iid;
 	w.probe.ev.oid = h->oid;
 	w.probe.ev.flags = (uint32_t)op;
-	probe_call(&w.probe);
 	if (op & LOCK_NB || (op & ~LOCK_NB) == LOCK_UN) {
-		r = lock_now(&w);
+		r = lock_now(&w, h->inode);
 	} else {
-		r = try_lock(&w, false);
+		r = try_timed(&w, h->inode);
 		if (r == -EAGAIN) {
 			r = wait_start(&w, h->inode);
 			if (!r)
@@ -375,9 +393,8 @@ void mirror_setlk(
 		r = w.fd < 0 ? -errno : 0;
 	}
 	pthread_mutex_unlock(&in->lock);
-	probe_call(&w.probe);
 	if (!r && w.fd >= 0)
-		r = sleep ? try_lock(&w, false) : lock_now(&w);
+		r = sleep ? try_timed(&w, in) : lock_now(&w, in);
 	if (sleep && (r == -EAGAIN || r == -EACCES)) {
 		r = wait_start(&w, in);
 		if (!r) {

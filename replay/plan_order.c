@@ -255,12 +255,15 @@ static int order_names(struct plan *p, const struct plan_step *s)
 static enum use_class inode_use(const struct event *ev)
 {
 	uint32_t eff = op_info[ev->op].effects;
+	bool lock = ev->op == OP_SETLK || ev->op == OP_FLOCK;
 
+	if ((lock && ev->result < 0) || ev->op == OP_GETLK)
+		return USE_GET; /* tells of the locks that others hold */
 	if (ev->result < 0)
 		return eff & EFF_DIR_READ ? USE_LIST : USE_HOLD;
 	if (ev->op == OP_RMDIR || (eff & EFF_IID_NEW))
 		return USE_LIFE;
-	if ((eff & EFF_META_WRITE) || ev->op == OP_SETLK || ev->op == OP_FLOCK)
+	if ((eff & EFF_META_WRITE) || lock)
 		return USE_SET;
 	if (eff & EFF_META_READ)
 		return USE_GET;
