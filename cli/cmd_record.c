@@ -66,7 +66,9 @@ static int parse_option(struct options *o, int c)
 		break;
 	case 'm':
 		r = util_parse_size(optarg, &o->job.r.max_bytes);
-		if (!r && o->job.r.max_bytes < MAX_SIZE_LEAST)
+		if (r)
+			return fail_in(r, "record: --max-size");
+		if (o->job.r.max_bytes < MAX_SIZE_LEAST)
 			r = fail(-EINVAL, "record: --max-size=%s is less than the least, 256K",
 				optarg);
 		break;
@@ -76,7 +78,9 @@ static int parse_option(struct options *o, int c)
 		break;
 	case 'l':
 		r = util_parse_u64(optarg, &n);
-		if (!r && (n < 1 || n > 19))
+		if (r)
+			return fail_in(r, "record: --level");
+		if (n < 1 || n > 19)
 			r = fail(-EINVAL, "record: --level=%s is not from 1 to 19", optarg);
 		o->job.r.level = r < 0 ? 0 : (int)n;
 		break;

@@ -404,6 +404,8 @@ static bool parse_switch(struct options *o, int c)
 
 static int parse_one(struct options *o, int c)
 {
+	int r;
+
 	if (parse_switch(o, c))
 		return 0;
 	switch (c) {
@@ -420,7 +422,8 @@ static int parse_one(struct options *o, int c)
 	case OPT_THREADS:
 		return parse_threads(optarg, &o->replay.threads);
 	case OPT_SEED:
-		return util_parse_u64(optarg, &o->replay.seed);
+		r = util_parse_u64(optarg, &o->replay.seed);
+		return r ? fail_in(r, "--seed") : 0;
 	case OPT_FILTER:
 		o->filter = optarg;
 		return 0;

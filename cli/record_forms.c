@@ -108,7 +108,6 @@ static void print_json(const struct record_job *o, const struct record_stats *st
 	json_str(&j, "error", st->trace_error ? st->trace_text : NULL);
 	json_bool(&j, "busy", st->busy);
 	json_end(&j, '}');
-	fputc('\n', stderr);
 }
 
 static void print_text(const struct record_job *o, const struct record_stats *st)

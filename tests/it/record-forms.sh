@@ -104,3 +104,6 @@ grep -qx said "$T/pipe.err" || die "COMMAND's output is lost: $(cat "$T/pipe.err
 expect 0 "$IOTAPE" check "$T/pipe.tape" >/dev/null
 "$IOTAPE" dump - <"$T/pipe.tape" | grep -q " read iid=" || die "the read is not in the piped trace"
 ok "record -o - is a pipe"
+n=$("$IOTAPE" record --format=json -o "$T/json.tape" "$T/pipe" -- true 2>&1 | wc -l)
+[ "$n" = 1 ] || die "the JSON summary is $n lines"
+ok "the JSON summary is one line"

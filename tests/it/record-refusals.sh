@@ -46,6 +46,8 @@ refused "no operand" "usage" -o "$T/a"
 refused "empty command" "no COMMAND" -o "$T/a" "$T/d" --
 refused "a pipe in the background" "needs COMMAND" -o - "$T/d"
 refused "bad view" "view" --view=both "$T/d"
+refused "nonsense size" "--max-size: .12X. is no size" --max-size=12X "$T/d"
+refused "nonsense level" "--level: .x. is no whole" --level=x "$T/d"
 refused "bad level" "1 to 19" --level=0 "$T/d"
 
 # without /dev/fuse (in a mount namespace of its own)
