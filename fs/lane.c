@@ -4,23 +4,26 @@
  * thread id that the kernel can give (memory comes as cells are touched) is read without a lock;
  * only the first request of a thread takes the mutex, reads who it is from /proc while the thread
  * waits for its reply, and puts the OP_LANE event. A thread id that was quiet for a while is
- * looked up again: with another start time it is another thread and gets a lane of its own.
+ * looked up again: with another birth it is another thread and gets a lane of its own.
  */
 #include "fs_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 #define TID_LIMIT   (4u << 20) /* PID_MAX_LIMIT of the kernel */
-#define QUIET_TICKS 8u         /* of about 268 ms */
+#define PIDFS_MAGIC 0x50494446
+#define QUIET_TICKS 8u /* of about 268 ms */
 
 struct cell {
 	_Atomic uint64_t lane_tick; /* lane << 32 | tick of the last request */
-	uint64_t start;             /* of the thread, clock ticks since boot; under the mutex */
+	uint64_t birth;             /* of the thread; under the mutex */
 };
 
 struct queue_lanes {
@@ -77,27 +80,36 @@ static size_t read_proc(pid_t tid, const char *name, char *buf, size_t cap)
 	return (size_t)MAX(n, 0);
 }
 
-/* From /proc/TID/stat: "tid (comm) state ppid ..."; comm may hold anything, ')' included. */
-static uint64_t read_start(pid_t tid, char *comm, size_t cap)
+/* Field 22 of /proc/TID/stat, "tid (comm) state ppid ..."; comm may hold anything, ')' included. */
+static uint64_t read_start(pid_t tid)
 {
-	char buf[1024], *open_, *close_;
+	char buf[1024], *p;
 
-	comm[0] = 0;
 	if (!read_proc(tid, "stat", buf, sizeof(buf)))
 		return 0;
-	open_ = strchr(buf, '(');
-	close_ = strrchr(buf, ')');
-	if (!open_ || !close_ || close_ < open_)
-		return 0;
-	*close_ = 0;
-	snprintf(comm, cap, "%s", open_ + 1);
-	/* behind the name starts field 3; the start time is field 22 */
-	char *p = close_ + 1;
+	p = strrchr(buf, ')');
 	for (int field = 2; p && field < 22; field++) {
 		p = strchr(p, ' ');
 		p = p ? p + 1 : NULL;
 	}
 	return p ? strtoull(p, NULL, 10) : 0;
+}
+
+/* Tells a thread from a later one of the same id: the inode of its pidfd, which is never used
+ * again, or on kernels that have none its start time. Newer kernels let nobody read /proc/TID/stat
+ * while the thread is in execve(2), and that may be waiting for our answer: it closes files. 0:
+ * gone. */
+static uint64_t read_birth(pid_t tid)
+{
+	_close_ int fd = (int)syscall(SYS_pidfd_open, tid, O_EXCL /* PIDFD_THREAD */);
+	struct statfs fs;
+	struct stat st;
+
+	if (fd < 0 && errno != EINVAL && errno != ENOSYS)
+		return 0;
+	if (fd >= 0 && !fstatfs(fd, &fs) && fs.f_type == PIDFS_MAGIC && !fstat(fd, &st))
+		return st.st_ino;
+	return read_start(tid);
 }
 
 static pid_t read_tgid(pid_t tid)
@@ -116,12 +128,14 @@ static uint32_t look_up(struct queue_lanes *l, struct queue *q, pid_t tid, uint3
 {
 	struct cell *c = &l->cells[tid];
 	char comm[64];
-	uint64_t start = read_start(tid, comm, sizeof(comm));
+	uint64_t birth = read_birth(tid);
 	uint32_t lane;
 
+	if (read_proc(tid, "comm", comm, sizeof(comm)))
+		comm[strlen(comm) - 1] = 0; /* the newline */
 	pthread_mutex_lock(&l->lock);
 	lane = (uint32_t)(atomic_load(&c->lane_tick) >> 32);
-	if (!lane || (start && start != c->start)) {
+	if (!lane || (birth && birth != c->birth)) {
 		struct event ev = {.op = OP_LANE,
 			.lane = lane = ++l->next,
 			.arg = (uint64_t)tid,
@@ -132,7 +146,7 @@ static uint32_t look_up(struct queue_lanes *l, struct queue *q, pid_t tid, uint3
 		if (!comm[0] || !strcmp(comm, ".") || !strcmp(comm, ".."))
 			strcpy(comm, "?");
 		ev.name = BYTES_STR(comm);
-		c->start = start;
+		c->birth = birth;
 		queue_put(q, &ev, NULL, 0);
 	}
 	atomic_store(&c->lane_tick, (uint64_t)lane << 32 | tick);
