@@ -50,8 +50,8 @@ refused "nonsense size" "--max-size: .12X. is no size" --max-size=12X "$T/d"
 refused "nonsense level" "--level: .x. is no whole" --level=x "$T/d"
 refused "bad level" "1 to 19" --level=0 "$T/d"
 
-# without /dev/fuse (in a mount namespace of its own)
-unshare -m sh -c 'mount -t tmpfs none /dev && exec "$0" record -o "$1/a" "$1/d"' "$IOTAPE" "$T" >"$T/out" 2>&1 </dev/null
+# without /dev/fuse (in a mount namespace of its own; in a chroot / is no mount point to make private)
+unshare -m --propagation unchanged sh -c 'mount --make-private /dev && mount -t tmpfs none /dev && exec "$0" record -o "$1/a" "$1/d"' "$IOTAPE" "$T" >"$T/out" 2>&1 </dev/null
 r=$?
 { [ $r = 2 ] && grep -q "apt-get install fuse3" "$T/out"; } || die "no FUSE: exit $r: $(cat "$T/out")"
 ok "no FUSE: $(cat "$T/out")"
