@@ -49,8 +49,9 @@ static bool ended(const struct exec *x, const struct plan_pred *pred)
 }
 
 /* At most about a tenth of a second, so that an aborted run ends. */
-static void wait_pred(struct exec *x, const struct plan_pred *pred, long max_ns)
+static void wait_pred(struct exec_worker *w, const struct plan_pred *pred, long max_ns)
 {
+	struct exec *x = w->x;
 	struct exec_progress *g = &x->progress[pred->lane];
 	const struct timespec timeout = {.tv_nsec = max_ns};
 	uint32_t done;
@@ -60,6 +61,7 @@ static void wait_pred(struct exec *x, const struct plan_pred *pred, long max_ns)
 			return;
 		cpu_relax();
 	}
+	exec_waits(w, true);
 	atomic_fetch_add(&g->waiters, 1);
 	done = atomic_load(&g->done);
 	if (done <= pred->index)
@@ -91,15 +93,21 @@ static const struct plan_pred *open_pred(const struct exec *x, const struct plan
 	return NULL;
 }
 
-static void run_step(struct exec_worker *w, const struct plan_step *s)
+/* False: it waits for a lock, and the thread has other lanes. */
+static bool run_step(struct exec_worker *w, const struct plan_step *s)
 {
 	struct exec *x = w->x;
-	int64_t target = pace_target(x, s);
+	struct exec_rec *rec = &x->recs[s->lane][s->index];
+	int64_t target = rec->start_ns ? 0 : pace_target(x, s); /* else it was tried before */
 
+	if (!rec->start_ns)
+		exec_waits(w, false);
 	if (target)
 		pace_sleep(x, target);
-	exec_step(w, s, &x->recs[s->lane][s->index]);
+	if (!exec_step(w, s, rec))
+		return false;
 	step_ended(x, s);
+	return true;
 }
 
 static void name_thread(const struct plan_lane *l)
@@ -127,10 +135,11 @@ static void run_lane(struct exec_worker *w)
 		const struct plan_step *s = l->steps[i];
 
 		while ((pred = open_pred(x, s)) != NULL && !stopped(x))
-			wait_pred(x, pred, 100000000);
+			wait_pred(w, pred, 100000000);
 		if (stopped(x))
 			return;
-		run_step(w, s);
+		if (!run_step(w, s))
+			return; /* never: a lane with a thread of its own waits where it is */
 	}
 }
 
@@ -145,7 +154,8 @@ static uint32_t run_turn(struct exec_worker *w, uint32_t lane)
 		return 0;
 	name_thread(l);
 	for (; n < TURN_STEPS && at < l->n && !stopped(x) && !open_pred(x, l->steps[at]); n++)
-		run_step(w, l->steps[at++]);
+		if (!run_step(w, l->steps[at++]))
+			break;
 	return n;
 }
 
@@ -153,6 +163,7 @@ static uint32_t run_turn(struct exec_worker *w, uint32_t lane)
 static bool wait_earliest(struct exec_worker *w)
 {
 	struct exec *x = w->x;
+	const struct timespec nap = {.tv_nsec = 50000};
 	const struct plan_step *first = NULL;
 	const struct plan_pred *pred;
 
@@ -166,8 +177,11 @@ static bool wait_earliest(struct exec_worker *w)
 	if (!first)
 		return false;
 	pred = open_pred(x, first);
+	exec_waits(w, true);
 	if (pred)
-		wait_pred(x, pred, 1000000);
+		wait_pred(w, pred, 1000000);
+	else
+		nanosleep(&nap, NULL); /* for a lock */
 	return true;
 }
 
@@ -194,6 +208,7 @@ static void *worker_main(void *arg)
 		run_lanes(w);
 	if (w->buf)
 		munmap(w->buf, w->buf_size);
+	exec_waits(w, true);
 	atomic_fetch_sub(&w->x->running, 1);
 	return NULL;
 }
@@ -217,6 +232,7 @@ static uint64_t steps_done(const struct exec *x)
 static void watch(struct exec *x)
 {
 	struct timespec nap = {.tv_nsec = 200000};
+	struct exec_stuck stuck = {0};
 	int64_t shown = util_now_ns();
 
 	while (atomic_load(&x->running)) {
@@ -224,7 +240,7 @@ static void watch(struct exec *x)
 		nap.tv_nsec = MIN(nap.tv_nsec * 2, 10000000);
 		if (x->o->stop && *x->o->stop)
 			atomic_store(&x->abort, true);
-		if (stopped(x))
+		if (stopped(x) || exec_stuck_check(x, &stuck, steps_done(x)))
 			for (unsigned i = 0; i < x->n_workers; i++)
 				if (x->workers[i].started)
 					pthread_kill(x->workers[i].thread, WAKE_SIGNAL);

@@ -14,6 +14,8 @@
 #define OPEN_FLAGS                                                                                 \
 	(O_ACCMODE | O_TRUNC | O_EXCL | O_NONBLOCK | O_DSYNC | O_SYNC | O_DIRECT | O_NOATIME)
 
+#define CALL_MAX UINT64_C(0x7ffff000) /* MAX_RW_COUNT of the kernel: no call moves more */
+
 void *exec_buffer(struct exec_worker *w, uint64_t n)
 {
 	size_t want = (size_t)MIN(n, EXEC_IO_MAX);
@@ -33,7 +35,6 @@ void *exec_buffer(struct exec_worker *w, uint64_t n)
 static int open_flags(const struct exec *x, const struct plan_step *s)
 {
 	int flags = (int)s->flags & OPEN_FLAGS;
-	uint32_t type = s->node ? x->p->nodes[s->node]->mode & S_IFMT : 0;
 
 	if (x->o->append == REPLAY_APPEND_NATIVE)
 		flags |= (int)s->flags & O_APPEND;
@@ -45,23 +46,24 @@ static int open_flags(const struct exec *x, const struct plan_step *s)
 		flags = (flags & ~O_TRUNC) | O_TMPFILE;
 	else
 		flags &= ~O_EXCL; /* means nothing without O_CREAT */
-	if (type && type != S_IFREG && type != S_IFDIR)
-		flags |= O_NONBLOCK; /* a pipe nobody reads */
 	return flags | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
 }
 
-/* Devices are opened by the kernel itself, never by way of a recorder: a trace that says otherwise
- * is not believed. */
-static int refuse_device(const struct exec *x, int fd)
+/* What the name really is, where that can matter: the trace may lie about it. Devices are opened by
+ * the kernel itself, never by way of a recorder, and to open one can be enough to do harm; a pipe
+ * that nobody has open would block for ever. */
+static int look_first(const struct exec *x, int dir, const char *name, int *flags)
 {
 	struct stat st;
 
-	if (fd < 0 || !x->o->privileged || fstat(fd, &st) ||
-		(!S_ISCHR(st.st_mode) && !S_ISBLK(st.st_mode)))
-		return fd;
-	close(fd);
-	errno = ENXIO;
-	return -1;
+	if ((!x->o->privileged && !x->p->fifos) ||
+		fstatat(dir, name, &st, *flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0))
+		return 0;
+	if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
+		return -ENXIO;
+	if (S_ISFIFO(st.st_mode))
+		*flags |= O_NONBLOCK;
+	return 0;
 }
 
 int64_t exec_open(struct exec_worker *w, const struct plan_step *s)
@@ -81,8 +83,13 @@ int64_t exec_open(struct exec_worker *w, const struct plan_step *s)
 		name = again;
 		flags &= ~O_NOFOLLOW;
 	}
+	r = look_first(x, dir, name, &flags);
+	if (r < 0)
+		return r;
+	exec_waits(w, x->p->fifos); /* another lane may put a pipe there now */
 	exec_begin(w);
 	r = exec_end(w, openat(dir, name, flags, mode));
+	exec_waits(w, false);
 	if (r == -EINVAL && (flags & O_DIRECT) && s->result >= 0) {
 		atomic_fetch_add(&x->direct_refused, 1);
 		exec_begin(w);
@@ -94,9 +101,6 @@ int64_t exec_open(struct exec_worker *w, const struct plan_step *s)
 	}
 	if (r < 0)
 		return r;
-	r = refuse_device(x, (int)r);
-	if (r < 0)
-		return -errno;
 	if (s->result < 0 || !s->handle)
 		close((int)r);
 	else
@@ -130,6 +134,7 @@ static int64_t move(struct exec_worker *w, const struct plan_step *s, uint64_t s
 
 	if (fd < 0)
 		return fd;
+	size = MIN(size, CALL_MAX);
 	if (!exec_buffer(w, size))
 		return -ENOMEM;
 	do {
@@ -223,6 +228,7 @@ int64_t exec_copy_range(struct exec_worker *w, const struct plan_step *s)
 
 	if (in < 0 || out < 0)
 		return -EBADF;
+	want = MIN(want, CALL_MAX);
 	exec_begin(w);
 	do {
 		r = copy_file_range(in, &from, out, &to, (size_t)(want - done), 0);

@@ -3,7 +3,7 @@
  * Directory reading, locks, and the calls of which only success is compared. Locks are those of an
  * open file description (OFD), because all replayed owners live in one process. A wait for a lock
  * that succeeded is issued as a wait when the lane has the thread for itself, else it is tried
- * again and again so that other lanes of the thread can release it.
+ * again and again between steps of the thread's other lanes, which may be those that release it.
  */
 #include "exec_priv.h"
 
@@ -15,7 +15,6 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <termios.h>
-#include <time.h>
 
 #define DENTS_BYTES        32768u
 #define READDIR_ROUNDS_MAX 1000000u
@@ -91,11 +90,37 @@ int64_t exec_readdir(struct exec_worker *w, const struct plan_step *s)
 	return r;
 }
 
-static void nap(void)
-{
-	const struct timespec ts = {.tv_nsec = 50000};
+/* One of the two kinds of lock. */
+struct lock_call {
+	int fd, op;
+	struct flock *fl; /* NULL: flock(2) */
+};
 
-	nanosleep(&ts, NULL);
+static int lock_issue(const struct lock_call *c)
+{
+	return c->fl ? fcntl(c->fd, c->op, c->fl) : flock(c->fd, c->op);
+}
+
+/* What may have to wait: until it is given, or given up (exec_stuck.c). */
+static int64_t lock_wait(struct exec_worker *w, const struct lock_call *c, bool wait)
+{
+	int64_t r;
+
+	wait = wait && !atomic_load(&w->x->impatient);
+	if (wait)
+		exec_waits(w, true);
+	exec_begin(w);
+	do {
+		r = exec_end(w, lock_issue(c));
+		if (!wait || (r != -EAGAIN && r != -EINTR))
+			break;
+		if (exec_stuck_yield(w->x))
+			r = -EDEADLK;
+		else if (r == -EAGAIN)
+			return EXEC_AGAIN;
+	} while (r == -EINTR && !atomic_load(&w->x->abort));
+	exec_waits(w, false);
+	return r;
 }
 
 int64_t exec_lock(struct exec_worker *w, const struct plan_step *s)
@@ -108,21 +133,14 @@ int64_t exec_lock(struct exec_worker *w, const struct plan_step *s)
 		.l_start = (off_t)s->offset,
 		.l_len = (off_t)s->size,
 	};
-	int64_t r;
 
 	if (fd < 0)
 		return fd;
 	if (s->op == OP_GETLK)
 		cmd = F_OFD_GETLK;
-	else if (wait && w->block)
+	else if (wait && w->block && !atomic_load(&w->x->impatient))
 		cmd = F_OFD_SETLKW;
-	exec_begin(w);
-	do {
-		r = fcntl(fd, cmd, &fl);
-		if (r < 0 && errno == EAGAIN && wait)
-			nap();
-	} while (r < 0 && errno == EAGAIN && wait && !atomic_load(&w->x->abort));
-	return exec_end(w, r);
+	return lock_wait(w, &(struct lock_call){fd, cmd, &fl}, wait);
 }
 
 int64_t exec_flock(struct exec_worker *w, const struct plan_step *s)
@@ -130,19 +148,12 @@ int64_t exec_flock(struct exec_worker *w, const struct plan_step *s)
 	int fd = exec_handle_fd(w->x, s->handle);
 	int op = (int)s->flags & (LOCK_SH | LOCK_EX | LOCK_UN | LOCK_NB);
 	bool wait = !(op & LOCK_NB) && s->result >= 0;
-	int64_t r;
 
 	if (fd < 0)
 		return fd;
-	if (!wait || !w->block)
+	if (!wait || !w->block || atomic_load(&w->x->impatient))
 		op |= LOCK_NB;
-	exec_begin(w);
-	do {
-		r = flock(fd, op);
-		if (r < 0 && errno == EAGAIN && wait)
-			nap();
-	} while (r < 0 && errno == EAGAIN && wait && !atomic_load(&w->x->abort));
-	return exec_end(w, r);
+	return lock_wait(w, &(struct lock_call){fd, op, NULL}, wait);
 }
 
 /* Only requests that ask and cannot change anything are issued. */

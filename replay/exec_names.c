@@ -107,6 +107,8 @@ int64_t exec_rename(struct exec_worker *w, const struct plan_step *s)
 {
 	int from = exec_dir(w->x, s->dir), to = exec_dir(w->x, s->ext->dir2);
 
+	if ((s->flags & RENAME_WHITEOUT) && !w->x->o->privileged)
+		return EXEC_SKIP; /* leaves a device node behind */
 	if (from < 0 || to < 0)
 		return from < 0 ? from : to;
 	exec_dir_keep(w->x, s->node);

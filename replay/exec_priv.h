@@ -9,7 +9,8 @@
 #include "plan_priv.h"
 
 enum exec_verdict { EXEC_MATCHED, EXEC_MISMATCHED, EXEC_ENVIRONMENT, EXEC_SKIPPED };
-#define EXEC_SKIP INT64_MIN /* what an operation returns when it may not be issued here */
+#define EXEC_SKIP  INT64_MIN       /* what an operation returns when it may not be issued here */
+#define EXEC_AGAIN (INT64_MIN + 1) /* and when other lanes of the thread must go on first */
 
 struct exec_rec { /* what became of a step; CLOCK_MONOTONIC */
 	int64_t start_ns, end_ns, result;
@@ -44,6 +45,8 @@ struct exec {
 	struct exec_rec **recs; /* per lane */
 	int64_t start_ns;
 	_Atomic bool abort;
+	/* exec_stuck.c: one thread that waits for a lock must give up; nobody waits any more */
+	_Atomic bool stuck, impatient;
 	_Atomic uint64_t direct_refused, bytes;
 	struct exec_worker *workers;
 	unsigned n_workers;
@@ -53,7 +56,8 @@ struct exec {
 struct exec_worker {
 	struct exec *x;
 	unsigned index;
-	bool started, block; /* block: waiting for a lock may take the thread */
+	bool started, block;  /* block: waiting for a lock may take the thread */
+	_Atomic bool waiting; /* for other lanes, a lock, or nothing more */
 	unsigned long thread;
 	void *buf;
 	size_t buf_size;
@@ -120,8 +124,8 @@ void *exec_buffer(struct exec_worker *w, uint64_t n);
 uint32_t exec_mode(const struct exec *x, uint32_t mode); /* that may be given to a new file */
 
 /* exec_step.c */
-/* Issues the step and fills *rec. */
-void exec_step(struct exec_worker *w, const struct plan_step *s, struct exec_rec *rec);
+/* Issues the step and fills *rec. False: not yet, other lanes of this thread must go on first. */
+bool exec_step(struct exec_worker *w, const struct plan_step *s, struct exec_rec *rec);
 
 /* exec_judge.c */
 enum exec_verdict exec_judge(
@@ -129,6 +133,21 @@ enum exec_verdict exec_judge(
 
 /* exec_result.c */
 int exec_result(struct exec *x, struct replay_result *out);
+
+/* exec_stuck.c */
+struct exec_stuck {
+	int64_t since_ns;
+	uint64_t steps;
+	unsigned times;
+};
+/* Called every now and then with the steps that have ended. True: wake the threads. */
+bool exec_stuck_check(struct exec *x, struct exec_stuck *k, uint64_t steps);
+/* The thread that asks is the one that gives up. */
+bool exec_stuck_yield(struct exec *x);
+static inline void exec_waits(struct exec_worker *w, bool waiting)
+{
+	atomic_store_explicit(&w->waiting, waiting, memory_order_relaxed);
+}
 
 /* pace.c */
 /* The moment at which the step may start, given when its predecessors had ended (0: at once). */

@@ -68,7 +68,7 @@ static bool not_for_root(const struct exec *x, const struct plan_step *s)
 	       (c == OPC_NAME || c == OPC_ATTR || c == OPC_HANDLE || c == OPC_DIR);
 }
 
-void exec_step(struct exec_worker *w, const struct plan_step *s, struct exec_rec *rec)
+bool exec_step(struct exec_worker *w, const struct plan_step *s, struct exec_rec *rec)
 {
 	struct exec *x = w->x;
 	int64_t r = s->result;
@@ -81,7 +81,7 @@ void exec_step(struct exec_worker *w, const struct plan_step *s, struct exec_rec
 		rec->verdict = s->bits & STEP_SKIP ? EXEC_SKIPPED : EXEC_MATCHED;
 		rec->result = r;
 		rec->done = true;
-		return;
+		return true;
 	}
 	if ((s->bits & STEP_SKIP) || !cases[s->op]) {
 		rec->verdict = EXEC_SKIPPED;
@@ -89,13 +89,20 @@ void exec_step(struct exec_worker *w, const struct plan_step *s, struct exec_rec
 		rec->verdict = EXEC_ENVIRONMENT;
 	} else {
 		r = cases[s->op](w, s);
+		if (r == EXEC_AGAIN) {
+			if (!rec->start_ns)
+				rec->start_ns = w->t0;
+			return false;
+		}
 		rec->verdict = r == EXEC_SKIP ? EXEC_SKIPPED : exec_judge(x, s, r, w->unequal);
 	}
 	if (!w->t0 || w->t1 < w->t0)
 		w->t0 = w->t1 = util_now_ns();
-	rec->start_ns = w->t0;
+	if (!rec->start_ns) /* else it was tried before */
+		rec->start_ns = w->t0;
 	rec->end_ns = w->t1;
 	rec->result = r;
 	rec->done = true;
 	give_back(x, s);
+	return true;
 }

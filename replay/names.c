@@ -38,10 +38,11 @@ bool plan_node_reachable(struct plan *p, struct plan_node *n)
 {
 	struct plan_node *up = n;
 
-	for (unsigned depth = 0; depth < PLAN_DEPTH_MAX; depth++) {
+	for (uint32_t depth = 0; depth < PLAN_DEPTH_MAX; depth++) {
 		if (up->reachable || up->iid == EVENT_ROOT_IID) {
-			n->reachable = true;
-			return true;
+			n->depth = up->depth + depth;
+			n->reachable = n->depth < PLAN_DEPTH_MAX;
+			return n->reachable;
 		}
 		if (!up->first_name)
 			return false;
@@ -175,6 +176,7 @@ int plan_names_snap(struct plan *p, const struct event *ev)
 		return -ENOMEM;
 	if (ev->op != OP_SNAP)
 		return 0;
+	p->fifos |= S_ISFIFO(ev->mode);
 	if (!n->maker && !(n->mode & ~(uint32_t)S_IFMT)) {
 		n->mode = ev->mode;
 		n->size = ev->size;

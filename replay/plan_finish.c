@@ -128,6 +128,11 @@ int plan_order_finish(struct plan *p)
 	int r = 0;
 
 	sort_lanes(p);
+	if (p->order == REPLAY_ORDER_TRACE && p->n_lanes > PLAN_TRACE_LANES_MAX)
+		return fail(-E2BIG,
+			"order=trace takes at most %u threads, and the trace has %u: use "
+			"order=resource",
+			PLAN_TRACE_LANES_MAX, p->n_lanes);
 	if (p->order == REPLAY_ORDER_TRACE) {
 		p->cap_preds = 0;
 		r = order_by_trace(p);

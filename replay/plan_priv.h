@@ -68,6 +68,7 @@ struct plan_node {
 	uint32_t links;
 	uint64_t size;
 	bool size_known, reachable;
+	uint32_t depth;   /* below the root, once reachable */
 	uint8_t ratio[2]; /* of the last sample */
 	struct bytes target;
 	struct plan_entry *entries;
@@ -115,6 +116,10 @@ struct plan_pred {
 };
 
 #define PLAN_RECENT 4
+/* Time to build a plan grows with the square of the lanes that use one thing; so does the memory of
+ * REPLAY_ORDER_TRACE. */
+#define PLAN_LANES_MAX       131072u
+#define PLAN_TRACE_LANES_MAX 4096u
 struct plan_lane {
 	uint32_t id;
 	uint32_t n, cap;
@@ -156,6 +161,7 @@ struct plan {
 	struct plan_step **best; /* per lane: latest predecessor found for the step at hand */
 	uint32_t *best_lanes, n_best, cap_best;
 	uint64_t live_bytes, peak_bytes;
+	bool fifos; /* some name may turn out to be a pipe, whatever the trace says of it */
 	const struct filter *filter;
 };
 

@@ -18,6 +18,11 @@ struct plan_lane *plan_lane_get(struct plan *p, uint32_t id)
 
 	if (u64map_get(&p->lane_index, id, &i))
 		return &p->lanes[i];
+	if (p->n_lanes == PLAN_LANES_MAX) {
+		fail(-E2BIG, "the trace has more than %u threads; --filter leaves some out",
+			PLAN_LANES_MAX);
+		return NULL;
+	}
 	if (plan_grow(&p->lanes, &p->cap_lanes, p->n_lanes, sizeof(*p->lanes)))
 		return NULL;
 	if (u64map_put(&p->lane_index, id, p->n_lanes)) {
@@ -143,11 +148,19 @@ static int reach_by_handle(struct plan *p, uint64_t oid, uint32_t *handle, struc
 	return 0;
 }
 
-/* A file without a name is opened again through a handle. */
+/* A file or directory without a name is opened again through a handle. */
 static int reach_open(struct plan *p, struct plan_lane *l, struct plan_node *n, struct plan_step *s)
 {
+	uint32_t handle = 0;
+	int r = reach_inode(p, l, n, s, &s->dir, &s->name, &handle);
+
+	if (r || !handle)
+		return r;
 	s->ext = plan_alloc(p, sizeof(*s->ext));
-	return s->ext ? reach_inode(p, l, n, s, &s->dir, &s->name, &s->ext->handle2) : -ENOMEM;
+	if (!s->ext)
+		return -ENOMEM;
+	s->ext->handle2 = handle;
+	return 0;
 }
 
 static int reach(struct plan *p, const struct event *ev, struct plan_lane *l, struct plan_node *n,
@@ -185,7 +198,7 @@ static int reach(struct plan *p, const struct event *ev, struct plan_lane *l, st
 	}
 	if (!n)
 		return 1;
-	if (ev->op == OP_OPEN && !n->entries && n->handles)
+	if (ev->op == OP_OPEN || ev->op == OP_OPENDIR)
 		return reach_open(p, l, n, s);
 	return reach_inode(p, l, n, s, &s->dir, &s->name, &s->handle);
 }
@@ -217,6 +230,7 @@ int plan_step_new(struct plan *p, const struct event *ev, struct plan_step **out
 
 	if (!l || !s || (ev->iid && !n) || plan_grow(&l->steps, &l->cap, l->n, sizeof(*l->steps)))
 		return -ENOMEM;
+	p->fifos |= ev->op == OP_MKNOD && S_ISFIFO(ev->mode);
 	s->seq = ev->seq;
 	s->op = ev->op;
 	s->start_ns = ev->start_ns;
