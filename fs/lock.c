@@ -52,6 +52,7 @@ struct waiter {
 	uint64_t owner;
 	pthread_t thread;
 	atomic_bool interrupted;
+	bool told; /* its event has been put */
 };
 
 static void wake(int sig)
@@ -207,11 +208,10 @@ static void on_interrupt(fuse_req_t req, void *waiter)
 
 static void finish(struct waiter *w, int r)
 {
-	if (w->probe.done_ns)
-		w->probe.ev.result = r;
-	else
+	if (!w->told) {
 		probe_done(&w->probe, r);
-	probe_end(&w->probe);
+		probe_end(&w->probe);
+	}
 	fuse_reply_err(w->req, -r);
 }
 
@@ -267,7 +267,6 @@ static int wait_start(const struct waiter *from, struct inode *in)
 	if (!w)
 		return -ENOMEM;
 	memcpy(w, from, sizeof(*w));
-	w->probe.done_ns = 0; /* it goes on */
 	w->inode = in;
 	w->fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
 	if (w->fd < 0) {
@@ -298,9 +297,14 @@ static int wait_start(const struct waiter *from, struct inode *in)
 	return -r;
 }
 
-/* A try, under the inode's lock and timed in there: then no two of one file overlap in the trace,
- * and it tells which of them came first. */
-static int try_timed(struct waiter *w, struct inode *in)
+static bool refused(int r)
+{
+	return r == -EAGAIN || r == -EACCES;
+}
+
+/* A try, under the inode's lock; timed and, unless it was refused and is not the last, put in
+ * there: then no two of one file overlap in the trace, and it tells which of them came first. */
+static int try_timed(struct waiter *w, struct inode *in, bool last)
 {
 	int r;
 
@@ -309,6 +313,9 @@ static int try_timed(struct waiter *w, struct inode *in)
 	probe_call(&w->probe);
 	r = try_lock(w, false);
 	probe_done(&w->probe, r);
+	w->told = last || !refused(r);
+	if (w->told)
+		probe_end(&w->probe);
 	pthread_mutex_unlock(&in->lock);
 	return r;
 }
@@ -318,11 +325,11 @@ static int try_timed(struct waiter *w, struct inode *in)
 static int lock_now(struct waiter *w, struct inode *in)
 {
 	struct timespec moment = {0, 2000000};
-	int r = try_timed(w, in);
+	int r = try_timed(w, in, false);
 
-	if (r == -EAGAIN || r == -EACCES) {
+	if (refused(r)) {
 		nanosleep(&moment, NULL);
-		r = try_timed(w, in);
+		r = try_timed(w, in, true);
 	}
 	return r;
 }
@@ -345,7 +352,7 @@ void mirror_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int
 	if (op & LOCK_NB || (op & ~LOCK_NB) == LOCK_UN) {
 		r = lock_now(&w, h->inode);
 	} else {
-		r = try_timed(&w, h->inode);
+		r = try_timed(&w, h->inode, false);
 		if (r == -EAGAIN) {
 			r = wait_start(&w, h->inode);
 			if (!r)
@@ -394,7 +401,7 @@ void mirror_setlk(
 	}
 	pthread_mutex_unlock(&in->lock);
 	if (!r && w.fd >= 0)
-		r = sleep ? try_timed(&w, in) : lock_now(&w, in);
+		r = sleep ? try_timed(&w, in, false) : lock_now(&w, in);
 	if (sleep && (r == -EAGAIN || r == -EACCES)) {
 		r = wait_start(&w, in);
 		if (!r) {
