@@ -6,12 +6,11 @@ need_loop
 need sshd scp jq meson ninja qemu-img mkfs.btrfs mkfs.ext4
 
 mkdir "$T/work"
-before=$(losetup -l -n -O NAME | sort; grep -c . /proc/mounts)
 "$IOTAPE_SRC/samples/quickstart.sh" --size=2 --rounds=6 --work="$T/work" --out="$T/result" >"$T/out" 2>"$T/err" ||
 	{ cat "$T/out" "$T/err"; die "the quick start ended with $?"; }
 [ -z "$(ls -A "$T/work")" ] || die "left behind in the work folder: $(ls -A "$T/work")"
-after=$(losetup -l -n -O NAME | sort; grep -c . /proc/mounts)
-[ "$before" = "$after" ] || die "loops and mounts before: $before; after: $after"
+left=$(losetup -l -n -O BACK-FILE | grep -F "$T/"; grep -F "$T/" /proc/self/mounts)
+[ -z "$left" ] || die "left attached or mounted: $left"
 j=$T/result/compare.json
 [ "$(jq '.cells | length' "$j")" = 20 ] || die "$(jq '.cells | length' "$j") cells, not 4 workloads on 5 backends"
 for w in large-write large-read small-write small-read; do
