@@ -55,10 +55,11 @@ ok "signals during the start"
 
 # SIGINT for COMMAND and recorder, as a terminal sends it; and for the recorder alone: it is passed on
 for to in group alone; do
+	for i in $(seq 200); do grep -q " $T/m " /proc/self/mounts || break; sleep 0.05; done
 	setsid bash -c 'trap - INT; exec "$@"' sh "$IOTAPE" record --force -o "$T/c.tape" "$T/d" "$T/m" -- \
 		sh -c "trap 'echo got >$T/got; exit 5' INT; echo >$T/m/started-$to; while :; do sleep 0.05; done" 2>/dev/null & pid=$!
 	IT_PIDS+=($pid)
-	for i in $(seq 100); do [ -e "$T/d/started-$to" ] && break; sleep 0.05; done
+	for i in $(seq 600); do [ -e "$T/d/started-$to" ] && break; sleep 0.05; done
 	rm -f "$T/got"
 	# a job of a script starts with SIGINT ignored; python sets it back
 	[ $to = group ] && /usr/bin/python3 -c 'import os,sys,signal; os.killpg(int(sys.argv[1]), signal.SIGINT)' $pid || kill -INT $pid
