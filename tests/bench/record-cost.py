@@ -41,6 +41,8 @@ class Mirror:
                 if subprocess.run(["umount", self.mnt], stderr=subprocess.DEVNULL).returncode == 0:
                     break
                 time.sleep(0.1)
+            while server_cpu(self.mnt):  # it holds `below` until it has written its trailer
+                time.sleep(0.02)
 
 def server_cpu(mnt):
     """CPU seconds so far of the processes that serve mnt: those that were given its path; by pid."""
