@@ -44,6 +44,7 @@ struct queue {
 	struct queue_log *log; /* of the writer's thread while it runs */
 	int64_t base_ns;
 	/* the writer's alone */
+	struct trace_sampler *sampler;
 	uint64_t written;
 	struct queue_ring *cur;
 };
@@ -209,7 +210,7 @@ static void write_rec(struct queue *q, struct queue_rec *rec)
 	ev->target.p = p += ev->name2.n;
 	p += ev->target.n;
 	if (rec->head.sample_len && ev->content == EVENT_CONTENT_SAMPLE &&
-		trace_sample_ratios(p, rec->head.sample_len, ev->ratio) < 0)
+		trace_sampler_ratios(q->sampler, p, rec->head.sample_len, ev->ratio) < 0)
 		ev->content = EVENT_CONTENT_LIKE;
 	if (queue_log_put(q->log, ev) < 0)
 		drop(q);
@@ -297,6 +298,8 @@ int queue_new(struct queue **out, struct queue_log *log, int64_t base_ns)
 		return fail(-r, "out of thread-local keys: %s", strerror(r));
 	}
 	r = queue_lanes_new(&q->lanes);
+	if (!r)
+		r = trace_sampler_new(&q->sampler, QUEUE_SAMPLE_MAX);
 	if (r < 0) {
 		queue_free(q);
 		return r;
@@ -341,5 +344,6 @@ void queue_free(struct queue *q)
 		queue_ring_free(r);
 	}
 	queue_lanes_free(q->lanes);
+	trace_sampler_free(q->sampler);
 	free(q);
 }

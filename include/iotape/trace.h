@@ -87,9 +87,13 @@ void trace_reader_close(struct trace_reader *r);
  * error. */
 int trace_reader_each(struct trace_reader *r, event_fn fn, void *ctx);
 
-/* ratio[] of an event from n bytes of its data: 255 * compressed / plain size at zstd -5 and 1. 0,
- * or negative (without fail text) when it cannot be measured. */
-int trace_sample_ratios(const void *p, size_t n, uint8_t ratio[2]);
+/* Measures data for ratio[] of an event: 255 * compressed / plain size at zstd -5 and 1, of pieces
+ * of at most max_bytes. For one thread. Ratios: 0, or negative (without fail text) when the piece
+ * cannot be measured. */
+struct trace_sampler;
+int trace_sampler_new(struct trace_sampler **out, size_t max_bytes);
+void trace_sampler_free(struct trace_sampler *s);
+int trace_sampler_ratios(struct trace_sampler *s, const void *p, size_t n, uint8_t ratio[2]);
 
 /* ---- damage ---- */
 struct trace_damage {
