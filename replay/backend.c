@@ -5,7 +5,7 @@
  * of them is undone here, in one order: throttles, mount, disks, files. down copes with any half of
  * up, which is how a failure in the middle of up is undone.
  */
-#include "replay_priv.h"
+#include "backend_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * that is there, on whatever file system it has, and needs no root. null: has no storage at all;
  * what a replay costs there is the engine itself.
  */
-#include "replay_priv.h"
+#include "backend_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * are made here, and only here: nothing that was there is touched unless named, never when it is
  * mounted, held, partitioned or signed.
  */
-#include "replay_priv.h"
+#include "backend_priv.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * descriptor alone, so it vanishes with the process however that ends, and no other program is
  * disturbed. The mount options keep background work of the file system out of the timing.
  */
-#include "replay_priv.h"
+#include "backend_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

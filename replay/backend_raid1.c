@@ -5,7 +5,7 @@
  * The fair baseline is btrfs on one disk (rdm:...,fs=btrfs), not ext4: copy-on-write and checksums
  * cost about as much as the mirroring.
  */
-#include "replay_priv.h"
+#include "backend_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

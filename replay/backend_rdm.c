@@ -4,7 +4,7 @@
  * mapping in virtual mode gives a guest. Over a file it is a loop device; SCSI commands are not
  * passed through anywhere, which `how` says.
  */
-#include "replay_priv.h"
+#include "backend_priv.h"
 
 static int need(const struct backend *b)
 {

@@ -4,7 +4,7 @@
  * differ in nothing but the state of the extents, which tools that claim to preallocate do not
  * always bring about; so FIEMAP has the last word wherever the file system answers it.
  */
-#include "replay_priv.h"
+#include "backend_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * path is written "\,"; after dir: everything is the path. Looks at no file but one: whether a bare
  * word that looks like a kind is a directory.
  */
-#include "replay_priv.h"
+#include "backend_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

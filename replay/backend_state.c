@@ -4,7 +4,7 @@
  * "key value" with the escapes of the text twin. A loop device is believed to be ours only while
  * it still stands over our file.
  */
-#include "replay_priv.h"
+#include "backend_priv.h"
 
 #include <errno.h>
 #include <stdio.h>

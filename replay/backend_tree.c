@@ -5,7 +5,7 @@
  * comes later, so nothing recurses. Modes that bar the owner are changed on the way. Symbolic links
  * are never followed and other file systems never entered.
  */
-#include "replay_priv.h"
+#include "backend_priv.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * because qemu-img accepts preallocation= for vmdk and ignores it. A loop device over the extent
  * that the descriptor names is the disk: no daemon, native speed, as a datastore file is used.
  */
-#include "replay_priv.h"
+#include "backend_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

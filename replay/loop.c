@@ -5,7 +5,7 @@
  * when the holder does, also after kill -9. A number is never chosen by us and never detached by
  * number: other loops on the machine are not ours.
  */
-#include "replay_priv.h"
+#include "tool_priv.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  * the trace, so that the executor resolves nothing, and nothing but single names below directories
  * of the replay's own tree is ever opened.
  */
-#include "plan_priv.h"
+#include "plan_build_priv.h"
 
 #include <errno.h>
 #include <linux/fs.h>

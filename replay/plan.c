@@ -5,7 +5,7 @@
  * for. Built in one pass over the events as they come out of fold.c; immutable afterwards, shared
  * by all rounds and threads. It opens nothing and knows no backend.
  */
-#include "plan_priv.h"
+#include "plan_build_priv.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * closed, sizes and modes. Only calls that succeeded leave anything. This is also where a name that
  * the snapshot did not tell of is learned, from the lookup that found it.
  */
-#include "plan_priv.h"
+#include "plan_build_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

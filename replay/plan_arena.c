@@ -4,7 +4,7 @@
  * plan (steps, names, nodes, entries) comes from here, so nothing in it needs an owner of its own.
  * Arrays that grow are ordinary heap memory.
  */
-#include "plan_priv.h"
+#include "plan_build_priv.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * lane 0, completes out of order), the edges of `--order=trace`, and predecessors turned from steps
  * into (lane, place), which is all that an executor thread needs to wait.
  */
-#include "plan_priv.h"
+#include "plan_build_priv.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  * Every edge leads from an earlier (start, sequence number) to a later one, as lanes do, so the
  * graph has no cycle, whatever the trace says. At most one predecessor per other lane is kept.
  */
-#include "plan_priv.h"
+#include "plan_build_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan from inside: shared by names.c, plan*.c (which build it) and exec*.c (which read it). */
+/* The plan from inside: built by names.c and plan*.c (plan_build_priv.h), read by exec*.c. */
 #ifndef PLAN_PRIV_H
 #define PLAN_PRIV_H
 
+#include "iotape/map.h"
+#include "plan_use_priv.h"
 #include "replay_priv.h"
 
-#include "iotape/map.h"
-
-struct plan_block;
 struct plan_arena {
 	struct plan_block *blocks;
 	char *at;
@@ -19,25 +18,6 @@ struct plan_name {
 	char s[]; /* NUL-terminated as well */
 };
 
-/* ---- order: who used a resource last ---- */
-/* Two uses of a resource keep their order unless they do not conflict (plan_order.c). */
-enum use_class {
-	USE_HOLD, /* needs it to exist */
-	USE_GET,  /* reads its attributes, or file data */
-	USE_SET,  /* changes them */
-	USE_LIST, /* reads a directory's entries */
-	USE_MOD,  /* changes one of them */
-	USE_LIFE, /* makes or ends it */
-	USE_COUNT
-};
-struct plan_use {
-	uint32_t lane;           /* index */
-	uint32_t pos[USE_COUNT]; /* 1 + place in the lane's order of completion; 0: never */
-};
-struct plan_res {
-	struct plan_use one, *many; /* many: from the second lane on */
-	uint32_t n, cap;
-};
 struct plan_ranges; /* ranges of a file that several lanes use */
 
 /* ---- namespace: one node per iid, one entry per (directory, name) ever seen ---- */
@@ -116,10 +96,6 @@ struct plan_pred {
 };
 
 #define PLAN_RECENT 4
-/* Time to build a plan grows with the square of the lanes that use one thing; so does the memory of
- * REPLAY_ORDER_TRACE. */
-#define PLAN_LANES_MAX       131072u
-#define PLAN_TRACE_LANES_MAX 4096u
 struct plan_lane {
 	uint32_t id;
 	uint32_t n, cap;
@@ -165,44 +141,13 @@ struct plan {
 	const struct filter *filter;
 };
 
-/* plan_arena.c */
-void *plan_alloc(struct plan *p, size_t n); /* zeroed; NULL with fail text */
-void plan_arena_fini(struct plan_arena *a);
-/* Room for one more in a heap array; 0 or -ENOMEM. */
-int plan_grow(void *array, uint32_t *cap, uint32_t n, size_t size);
-int plan_copy_bytes(struct plan *p, struct bytes *b); /* NUL-terminated copy in the arena */
-
-/* names.c */
-struct plan_node *plan_node_get(struct plan *p, uint64_t iid); /* made when new; NULL: no memory */
-struct plan_entry *plan_entry_get(struct plan *p, struct plan_node *dir, struct bytes name);
-void plan_entry_set(struct plan *p, struct plan_entry *e, struct plan_node *n);
-void plan_entry_clear(struct plan *p, struct plan_entry *e);
-struct plan_handle *plan_handle_new(struct plan *p, uint64_t oid, struct plan_node *n);
-void plan_handle_end(struct plan *p, struct plan_handle *h);
-int plan_names_snap(struct plan *p, const struct event *ev);
-#define PLAN_DEPTH_MAX 1000u
-/* Is there a way to it from the root, of at most PLAN_DEPTH_MAX directories? */
-bool plan_node_reachable(struct plan *p, struct plan_node *n);
-struct plan_entry *plan_node_entry(struct plan_lane *l, struct plan_node *n);
-void plan_lane_looked_up(struct plan_lane *l, struct plan_entry *e);
-
-/* plan_apply.c */
-/* What the event leaves behind. s: its step, NULL when folded. */
-int plan_apply(struct plan *p, const struct event *ev, struct plan_step *s);
+#define PLAN_DEPTH_MAX 1000u /* directories on the way to one */
 
 /* plan_step.c */
-struct plan_lane *plan_lane_get(struct plan *p, uint32_t id);
-/* Makes the event's step, with how it reaches what it works on: its handle, else dir and name; else
- * STEP_SKIP. Before plan_apply(). */
-int plan_step_new(struct plan *p, const struct event *ev, struct plan_step **out);
 /* The step as the event it came from; strings are the plan's. */
 void plan_step_event(const struct plan *p, const struct plan_step *s, struct event *ev);
 
 /* plan_order.c */
-int plan_order_step(struct plan *p, const struct event *ev, struct plan_step *s);
-/* Lanes in order of start, predecessors as lane and index. */
-int plan_order_finish(struct plan *p);
-void plan_order_fini(struct plan *p);
 int64_t plan_step_end(const struct plan_step *s);
 
 #endif

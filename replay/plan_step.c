@@ -5,7 +5,7 @@
  * cannot be reached (a handle opened before the trace began, a name never told) is marked to be
  * skipped and counted.
  */
-#include "plan_priv.h"
+#include "plan_build_priv.h"
 
 #include <errno.h>
 #include <string.h>

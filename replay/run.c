@@ -4,7 +4,7 @@
  * failure, becomes the fail text on one line. A child dies with us (PDEATHSIG), reads nothing and
  * prints nothing on the user's terminal. No shell is ever involved.
  */
-#include "replay_priv.h"
+#include "tool_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

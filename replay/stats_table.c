@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Statistics by a key made of each event: operation, path, size class, thread or phase. Paths come
- * from what the trace itself tells: every lookup, creation, rename and snapshot says which name in
- * which directory an inode has; an event counts for the path of its inode at that moment. Memory is
- * bounded: beyond ROWS_MAX rows the lighter half becomes one row, so what takes the time stays.
+ * Statistics by a key made of each event: operation, path, size class, thread or phase. An
+ * event counts for the path that its inode has at that moment (stats_names.c). Memory is bounded:
+ * beyond ROWS_MAX rows the lighter half becomes one row, so what takes the time stays.
  */
-#include "iotape/stats.h"
+#include "stats_priv.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "iotape/map.h"
-
-#define ROWS_MAX   8192u
-#define PATH_MAX_N 4096u /* longer paths lose their front */
-#define DEPTH_MAX  512u  /* a hostile trace may hold directories in a circle */
-#define OTHERS     "(all others)"
+#define ROWS_MAX 8192u
+#define OTHERS   "(all others)"
 
 struct row {
 	struct stats_row pub; /* first: rows are handed out as it */
@@ -25,22 +20,16 @@ struct row {
 	char key[];           /* ends with a NUL */
 };
 
-struct node { /* last known name of an inode */
-	uint64_t parent;
-	uint32_t n;
-	char name[];
-};
-
 struct stats_table {
 	enum stats_key by;
 	struct u64map rows;  /* hash of key -> struct row */
-	struct u64map nodes; /* iid -> struct node */
-	struct u64map comms; /* lane -> struct node, name is the comm */
+	struct u64map nodes; /* iid -> struct stats_name */
+	struct u64map comms; /* lane -> struct stats_name: the comm */
 	size_t n_rows;
 	char *phase;
 	uint32_t phase_n;
 	const struct stats_row **sorted;
-	char path[PATH_MAX_N + 64];
+	char path[STATS_PATH_MAX + 64];
 };
 
 int stats_table_new(struct stats_table **out, enum stats_key key)
@@ -95,80 +84,12 @@ void stats_table_free(struct stats_table *t)
 	free(t);
 }
 
-/* ---- names ---- */
-static int node_put(struct u64map *m, uint64_t id, uint64_t parent, struct bytes name)
-{
-	struct node *old = u64map_ptr(m, id), *n;
-
-	if (old && old->parent == parent && old->n == name.n && !memcmp(old->name, name.p, name.n))
-		return 0;
-	n = malloc(sizeof(*n) + name.n);
-	if (!n || u64map_put_ptr(m, id, n)) {
-		free(n);
-		return fail(-ENOMEM, "out of memory");
-	}
-	free(old);
-	n->parent = parent;
-	n->n = name.n;
-	if (name.n)
-		memcpy(n->name, name.p, name.n);
-	return 0;
-}
-
 /* What the event tells about names, once it is done. */
 static int learn(struct stats_table *t, const struct event *ev)
 {
-	int r;
-
 	if (ev->op == OP_LANE)
-		return node_put(&t->comms, ev->lane, 0, ev->name);
-	if (t->by != STATS_BY_PATH || ev->result < 0)
-		return 0;
-	if (ev->op == OP_RENAME && ev->iid && ev->name2.n) {
-		r = node_put(&t->nodes, ev->iid, ev->parent2, ev->name2);
-		if (!r && (ev->flags & 2) && ev->iid2) /* RENAME_EXCHANGE */
-			r = node_put(&t->nodes, ev->iid2, ev->parent, ev->name);
-		return r;
-	}
-	if (ev->op == OP_UNLINK || ev->op == OP_RMDIR || !ev->iid || !ev->parent || !ev->name.n)
-		return 0;
-	return node_put(&t->nodes, ev->iid, ev->parent, ev->name);
-}
-
-/* Puts s in front of *at; false when the room is used up. */
-static bool prepend(struct stats_table *t, size_t *at, const char *s, size_t n)
-{
-	if (n > *at)
-		return false;
-	*at -= n;
-	memcpy(t->path + *at, s, n);
-	return true;
-}
-
-/* The path of iid, then "/name" if name is not empty, in t->path from the returned offset on. */
-static size_t path_of(struct stats_table *t, uint64_t iid, struct bytes name)
-{
-	size_t at = PATH_MAX_N;
-	unsigned depth = 0;
-	char unknown[32];
-	struct node *n;
-
-	if (name.n && (!prepend(t, &at, name.p, name.n) || !prepend(t, &at, "/", 1)))
-		return at;
-	while (iid != EVENT_ROOT_IID) {
-		n = u64map_ptr(&t->nodes, iid);
-		if (!n || depth++ == DEPTH_MAX) {
-			snprintf(unknown, sizeof(unknown), "<iid %" PRIu64 ">", iid);
-			prepend(t, &at, unknown, strlen(unknown));
-			return at;
-		}
-		if (!prepend(t, &at, n->name, n->n) || !prepend(t, &at, "/", 1))
-			return at;
-		iid = n->parent;
-	}
-	if (at == PATH_MAX_N)
-		prepend(t, &at, "/", 1);
-	return at;
+		return stats_names_put(&t->comms, ev->lane, 0, ev->name);
+	return t->by == STATS_BY_PATH ? stats_names_learn(&t->nodes, ev) : 0;
 }
 
 /* ---- keys ---- */
@@ -206,12 +127,12 @@ static bool key_of(struct stats_table *t, const struct event *ev, struct bytes *
 		return true;
 	case STATS_BY_PATH:
 		if (ev->iid && ev->op != OP_LINK && ev->op != OP_RENAME)
-			at = path_of(t, ev->iid, (struct bytes){0});
+			at = stats_names_path(&t->nodes, t->path, ev->iid, (struct bytes){0});
 		else if (ev->parent)
-			at = path_of(t, ev->parent, ev->name);
+			at = stats_names_path(&t->nodes, t->path, ev->parent, ev->name);
 		else
 			return false;
-		*key = (struct bytes){t->path + at, (uint32_t)(PATH_MAX_N - at)};
+		*key = (struct bytes){t->path + at, (uint32_t)(STATS_PATH_MAX - at)};
 		return true;
 	case STATS_BY_SIZE:
 		if (op_info[ev->op].class != OPC_DATA || ev->op == OP_LSEEK)
@@ -393,7 +314,7 @@ static int name_threads(struct stats_table *t)
 	for (size_t i = 0; i < t->n_rows; i++) {
 		struct row *r = (struct row *)(uintptr_t)t->sorted[i], *named;
 		uint64_t lane = strtoull(r->key, NULL, 10);
-		struct node *comm = u64map_ptr(&t->comms, lane);
+		struct stats_name *comm = u64map_ptr(&t->comms, lane);
 		char key[300];
 
 		if (strchr(r->key, ' ') || !strcmp(r->key, OTHERS))

@@ -6,7 +6,7 @@
  * device is let go, and again whenever one of ours is attached. cgroup v2 has no limit on its root
  * group; there the request is refused rather than half kept.
  */
-#include "replay_priv.h"
+#include "tool_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../../replay/replay_priv.h"
+#include "../../replay/backend_priv.h"
 
 #define M (1024ull * 1024)
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "../../replay/plan_priv.h"
+#include "../../replay/plan_build_priv.h"
 
 #define ROOT "1 +0.000000000s 1ns q0 L0 snap iid=1 size=4096 = 0 mode=040755 arg=3\n"
 

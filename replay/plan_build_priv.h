@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* Building a plan: what names.c and plan*.c do for each other. */
+#ifndef PLAN_BUILD_PRIV_H
+#define PLAN_BUILD_PRIV_H
+
+#include "plan_priv.h"
+
+/* Time to build a plan grows with the square of the lanes that use one thing; so does the memory of
+ * REPLAY_ORDER_TRACE. */
+#define PLAN_LANES_MAX       131072u
+#define PLAN_TRACE_LANES_MAX 4096u
+
+/* plan_arena.c */
+void *plan_alloc(struct plan *p, size_t n); /* zeroed; NULL with fail text */
+void plan_arena_fini(struct plan_arena *a);
+/* Room for one more in a heap array; 0 or -ENOMEM. */
+int plan_grow(void *array, uint32_t *cap, uint32_t n, size_t size);
+int plan_copy_bytes(struct plan *p, struct bytes *b); /* NUL-terminated copy in the arena */
+
+/* names.c */
+struct plan_node *plan_node_get(struct plan *p, uint64_t iid); /* made when new; NULL: no memory */
+struct plan_entry *plan_entry_get(struct plan *p, struct plan_node *dir, struct bytes name);
+void plan_entry_set(struct plan *p, struct plan_entry *e, struct plan_node *n);
+void plan_entry_clear(struct plan *p, struct plan_entry *e);
+struct plan_handle *plan_handle_new(struct plan *p, uint64_t oid, struct plan_node *n);
+void plan_handle_end(struct plan *p, struct plan_handle *h);
+int plan_names_snap(struct plan *p, const struct event *ev);
+/* Is there a way to it from the root, of at most PLAN_DEPTH_MAX directories? */
+bool plan_node_reachable(struct plan *p, struct plan_node *n);
+struct plan_entry *plan_node_entry(struct plan_lane *l, struct plan_node *n);
+void plan_lane_looked_up(struct plan_lane *l, struct plan_entry *e);
+
+/* plan_apply.c */
+/* What the event leaves behind. s: its step, NULL when folded. */
+int plan_apply(struct plan *p, const struct event *ev, struct plan_step *s);
+
+/* plan_step.c */
+struct plan_lane *plan_lane_get(struct plan *p, uint32_t id);
+/* Makes the event's step, with how it reaches what it works on: its handle, else dir and name; else
+ * STEP_SKIP. Before plan_apply(). */
+int plan_step_new(struct plan *p, const struct event *ev, struct plan_step **out);
+
+/* plan_order.c */
+int plan_order_step(struct plan *p, const struct event *ev, struct plan_step *s);
+/* Lanes in order of start, predecessors as lane and index. */
+int plan_order_finish(struct plan *p);
+void plan_order_fini(struct plan *p);
+
+#endif
