@@ -125,6 +125,7 @@ static int stopped(void)
 static int make_ready(struct job *j)
 {
 	struct replay_report *rep = &j->report;
+	struct replay_opts opts = j->o->replay;
 	int root = backend_root_fd(j->backend), r = 0;
 	uint64_t room;
 
@@ -138,9 +139,10 @@ static int make_ready(struct job *j)
 			backend_name(j->backend), (unsigned long long)(room >> 20),
 			(unsigned long long)(rep->plan.space_bytes >> 20));
 	mark(j, "prepare");
+	opts.stop = &cli_stop_flag;
 	if (!j->o->no_prepare)
-		r = prepare_tree(j->plan, root, &rep->prepared);
-	if (!r)
+		r = prepare_tree(j->plan, root, &opts, &rep->prepared);
+	if (!r || cli_stop_flag)
 		r = stopped();
 	if (!r && !j->o->warm && backend_cold(j->backend)) {
 		rep->run.cached = true;
@@ -206,7 +208,8 @@ static int on_backend(struct job *j)
 static int work(struct job *j)
 {
 	const struct options *o = j->o;
-	const struct backend_policy policy = {.destroy = o->destroy, .keep = o->keep};
+	const struct backend_policy policy = {
+		.destroy = o->destroy, .keep = o->keep, .stop = &cli_stop_flag};
 	int r = 0;
 
 	if (o->filter)

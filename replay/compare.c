@@ -145,7 +145,7 @@ static int make_ready(
 	if (root < 0)
 		return 0;
 	if (!x->o->no_prepare) {
-		err = prepare_tree(x->plans[w], root, &made);
+		err = prepare_tree(x->plans[w], root, &x->o->replay, &made);
 		if (err)
 			return err;
 	}

@@ -187,6 +187,11 @@ static int check_space(struct prepare *p, int root_fd)
 }
 
 /* ---- driver ---- */
+int prepare_stopped(const struct prepare *p)
+{
+	return p->o->stop && *p->o->stop ? fail(-EINTR, "the preparation was interrupted") : 0;
+}
+
 static void prepare_fini(struct prepare *p)
 {
 	u64map_fini(&p->first);
@@ -220,6 +225,9 @@ static int make_all(struct prepare *p)
 	for (size_t i = 0; i < p->n_items && !r; i++) {
 		struct prepare_item *it = &p->items[i];
 
+		r = prepare_stopped(p);
+		if (r)
+			break;
 		it->dir.parent = parent_of(p, it);
 		it->dir.name = it->entry->name;
 		it->dir.depth = it->dir.parent ? it->dir.parent->depth + 1 : 0;
@@ -229,18 +237,22 @@ static int make_all(struct prepare *p)
 		}
 		r = prepare_make(p, it);
 	}
-	for (size_t i = p->n_items; i-- > 0 && !r;)
-		if (p->items[i].made && S_ISDIR(p->items[i].snap->mode))
+	for (size_t i = p->n_items; i-- > 0 && !r;) {
+		r = prepare_stopped(p);
+		if (!r && p->items[i].made && S_ISDIR(p->items[i].snap->mode))
 			r = prepare_finish_dir(p, &p->items[i].dir, p->items[i].snap);
+	}
 	if (!r && p->root)
 		r = prepare_finish_dir(p, &p->root_dir, p->root);
 	return r;
 }
 
-int prepare_tree(const struct plan *plan, int root_fd, struct prepare_report *rep)
+int prepare_tree(const struct plan *plan, int root_fd, const struct replay_opts *o,
+	struct prepare_report *rep)
 {
+	static const struct replay_opts none;
 	struct prepare_report unused;
-	struct prepare p = {.rep = rep ? rep : &unused};
+	struct prepare p = {.rep = rep ? rep : &unused, .o = o ? o : &none};
 	int r;
 
 	memset(p.rep, 0, sizeof(*p.rep));

@@ -124,6 +124,8 @@ static int write_range(struct prepare *p, int fd, const struct event *snap, uint
 	while (size) {
 		size_t n = MIN(size, PREPARE_BUF - offset % PREPARE_BUF), done = 0;
 
+		if (prepare_stopped(p))
+			return -EINTR;
 		content_fill(&p->content, p->buf, n, snap->iid, offset,
 			like ? like->content : EVENT_CONTENT_NONE,
 			like ? like->ratio : (const uint8_t[2]){0, 0});
@@ -131,7 +133,7 @@ static int write_range(struct prepare *p, int fd, const struct event *snap, uint
 			ssize_t k =
 				pwrite(fd, (char *)p->buf + done, n - done, (off_t)(offset + done));
 
-			if (k < 0 && errno == EINTR)
+			if (k < 0 && errno == EINTR && !prepare_stopped(p))
 				continue;
 			if (k <= 0)
 				return k < 0 ? -errno : -EIO;
@@ -296,6 +298,8 @@ int prepare_make(struct prepare *p, struct prepare_item *it)
 		r = make_special(p, it, dir, name);
 	else
 		r = make_file(p, it, dir, name);
+	if (r && prepare_stopped(p))
+		return -EINTR;
 	if (r && (r == -EFBIG || it->made))
 		return fail_name(r, "write", it->entry->name);
 	if (r)

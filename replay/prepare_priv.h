@@ -28,8 +28,12 @@ struct prepare {
 	struct tree_dirs dirs;
 	struct content content;
 	void *buf;
+	const struct replay_opts *o;
 	struct prepare_report *rep;
 };
+
+/* prepare.c */
+int prepare_stopped(const struct prepare *p); /* -EINTR when it is to end */
 
 /* prepare_make.c */
 #define PREPARE_BUF (1u << 20)

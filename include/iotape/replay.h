@@ -33,9 +33,6 @@ struct prepare_report {
 	uint64_t dirs, files, links, others, bytes; /* made */
 	uint64_t skipped; /* what this user may not make: device nodes, owners */
 };
-/* Builds the initial tree of the plan's trace below root_fd (an empty directory), with generated
- * content; does not sync. */
-int prepare_tree(const struct plan *p, int root_fd, struct prepare_report *rep);
 
 /* ---- executor ---- */
 struct replay_opts {
@@ -54,6 +51,12 @@ struct replay_opts {
 		uint64_t bytes_done); /* now and then, from one thread; may be NULL */
 	void *progress_ctx;
 };
+
+/* Builds the initial tree of the plan's trace below root_fd (an empty directory), with generated
+ * content; does not sync. Of o only privileged and stop count (-EINTR when stopped); NULL: neither.
+ * rep may be NULL. */
+int prepare_tree(
+	const struct plan *p, int root_fd, const struct replay_opts *o, struct prepare_report *rep);
 
 #define REPLAY_MISMATCH_KEEP 16
 struct replay_mismatch {

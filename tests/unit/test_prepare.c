@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/time.h>
 
 #include "iotape/replay.h"
 
@@ -199,7 +201,7 @@ static void as_told(void **state)
 	struct prepare_report rep;
 
 	(void)state;
-	if (prepare_tree(p, root, &rep))
+	if (prepare_tree(p, root, NULL, &rep))
 		fail_msg("prepare: %s", fail_text());
 	assert_int_equal(rep.dirs, 1);
 	assert_int_equal(rep.files, 4);
@@ -253,13 +255,48 @@ static void hostile_stays_inside(void **state)
 	struct prepare_report rep;
 
 	(void)state;
-	if (prepare_tree(p, root, &rep))
+	if (prepare_tree(p, root, NULL, &rep))
 		fail_msg("prepare: %s", fail_text());
 	assert_int_equal(rep.dirs, 1);
 	assert_int_equal(rep.files, 0);
 	assert_int_equal(rep.others, 1);
 	assert_int_not_equal(access("/var/tmp/iotape-escaped", F_OK), 0);
 	assert_true(there("s") && there("e") && !there("e/e") && !there("g") && !there("a"));
+	plan_free(p);
+}
+
+static volatile int stop;
+
+static void on_alarm(int sig)
+{
+	stop = sig;
+}
+
+/* A file of a gigabyte takes longer than the timer; what was begun is left for the backend. */
+static void stops_when_told(void **state)
+{
+	const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+	const struct event snaps[] = {
+		{.op = OP_SNAP,
+			.parent = 1,
+			.name = NAME("big"),
+			.iid = 2,
+			.mode = 0100644,
+			.size = 1 << 30},
+		{.op = OP_SNAP, .parent = 1, .name = NAME("next"), .iid = 3, .mode = 0100644},
+	};
+	struct plan *p = plan_of(snaps, ARRAY_SIZE(snaps));
+	struct replay_opts o = {.stop = &stop};
+	struct prepare_report rep;
+
+	(void)state;
+	signal(SIGALRM, on_alarm);
+	assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	assert_int_equal(prepare_tree(p, root, &o, &rep), -EINTR);
+	assert_non_null(strstr(fail_text(), "interrupted"));
+	assert_true(rep.bytes < 1 << 30);
+	assert_false(there("next"));
+	signal(SIGALRM, SIG_DFL);
 	plan_free(p);
 }
 
@@ -295,7 +332,7 @@ static void too_large_is_refused_first(void **state)
 	struct prepare_report rep;
 
 	(void)state;
-	assert_int_equal(prepare_tree(p, root, &rep), -ENOSPC);
+	assert_int_equal(prepare_tree(p, root, NULL, &rep), -ENOSPC);
 	assert_non_null(strstr(fail_text(), "larger backend"));
 	assert_false(there("small"));
 	plan_free(p);
@@ -306,6 +343,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(as_told, begin, end),
 		cmocka_unit_test_setup_teardown(hostile_stays_inside, begin, end),
+		cmocka_unit_test_setup_teardown(stops_when_told, begin, end),
 		cmocka_unit_test_setup_teardown(too_large_is_refused_first, begin, end),
 	};
 
