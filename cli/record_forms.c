@@ -107,6 +107,7 @@ static void print_json(const struct record_job *o, const struct record_stats *st
 	json_str(&j, "reason", st->reason);
 	json_str(&j, "error", st->trace_error ? st->trace_text : NULL);
 	json_bool(&j, "busy", st->busy);
+	json_u64(&j, "cut", st->cut);
 	json_end(&j, '}');
 }
 
@@ -136,6 +137,9 @@ static void print_text(const struct record_job *o, const struct record_stats *st
 	if (st->busy)
 		fprintf(stderr, "iotape: files were still open at the end: unmounted lazily, their "
 				"users were cut off\n");
+	if (st->cut)
+		fprintf(stderr, "iotape: calls that were under way at the end and failed: %llu\n",
+			(unsigned long long)st->cut);
 }
 
 /* CLI_OK, or CLI_TROUBLE after a message. */

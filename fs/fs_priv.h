@@ -6,6 +6,7 @@
 
 #include <fuse_lowlevel.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
@@ -35,10 +36,6 @@ void queue_counts(const struct queue *q, uint64_t *drops, uint64_t *stalls, uint
 void queue_free(struct queue *q);
 /* A thread that takes no signals. */
 int queue_thread(pthread_t *out, void *(*fn)(void *), void *arg);
-
-/* Own requests of this thread id are not recorded: queue_lane() gives QUEUE_LANE_SELF. */
-#define QUEUE_LANE_SELF UINT32_MAX
-void queue_set_self(struct queue *q, pid_t tid);
 
 /* ring.c: one producer, one consumer. */
 struct queue_rec_head {
@@ -91,10 +88,11 @@ void queue_log_close(struct queue_log *log); /* NULL is fine */
 
 /* A recording; record.c opens and closes it, serve.c serves. */
 struct record_mount {
-	char *path; /* absolute, symlinks resolved */
-	int id;     /* of the mount in mountinfo; 0: none */
-	int dev_fd; /* of its connection; the session's */
-	bool self;  /* over the source itself */
+	char *path;     /* absolute, symlinks resolved */
+	int id;         /* of the mount in mountinfo; 0: none */
+	unsigned minor; /* of its st_dev: the kernel's name for the connection */
+	int dev_fd;     /* of its connection; the session's */
+	bool self;      /* over the source itself */
 };
 struct record {
 	char *source; /* absolute */
@@ -109,7 +107,11 @@ struct record {
 	struct fuse_session *session;
 	int stop_fd, done_fd; /* eventfd: stop asked for; the loop has ended */
 	_Atomic(const char *) reason;
-	bool busy; /* the stopper's while it runs */
+	bool busy;
+	pthread_t loop; /* where the session's loop runs */
+	int loop_error;
+	bool stuck;   /* it does not end: what it uses is left alone */
+	uint64_t cut; /* requests whose users were cut off */
 };
 
 /* walk.c: all of the source as snap events, for those who want it before the workload begins. */
@@ -123,6 +125,9 @@ int record_mount_up(struct record_mount *m, struct fuse_session *se, const char 
 	const char *opts, unsigned long flags);
 /* 0: it is gone (or was before), -EBUSY: files are open below it. */
 int record_mount_down(struct record_mount *m, bool lazy);
+/* Ends the connection under its users: their calls fail at once. For a mount of which no thread
+ * reads requests any more. *cut: how many were under way, 0 where that is not known. */
+int record_mount_abort(const struct record_mount *m, uint64_t *cut);
 /* Type of the file system that an open file is on, "" if not known. */
 void record_mount_fs_type(int fd, char *type, size_t cap);
 /* Is the directory dir (or an ancestor of it, over mount points) the same as the open one? */
@@ -172,8 +177,9 @@ int fs_new(
 /* After fuse_session_mount() and before the loop: takes the session's reads and writes over, to
  * set what libfuse does not know in the INIT reply. */
 int fs_init_session(struct fs *fs, struct fuse_session *se);
-/* After the loop has ended, before the session is destroyed and the queue closed: ends waiters. */
-void fs_stop(struct fs *fs);
+/* After the loop has ended, before the session is destroyed and the queue closed: ends those who
+ * wait for locks, *cut of them. -EBUSY: some do not end, and use the mirror. */
+int fs_stop(struct fs *fs, uint64_t *cut);
 void fs_free(struct fs *fs); /* after fuse_session_destroy(); NULL is fine */
 /* What fuse_session_new() gets with the fs as userdata. */
 extern const struct fuse_lowlevel_ops mirror_ops;
@@ -267,8 +273,10 @@ void cred_caller(struct fs *fs, fuse_req_t req);
 void cred_maker(struct fs *fs, fuse_req_t req);
 
 /* lock.c */
+/* Breaks a blocking call of the thread that gets it, nothing else. Handled from lock_init() on. */
+#define LOCK_SIGNAL (SIGRTMIN + 3)
 int lock_init(struct fs *fs);
-void lock_stop(struct fs *fs);
+int lock_stop(struct fs *fs, uint64_t *cut); /* see fs_stop() */
 void lock_fini(struct fs *fs);
 /* What the end of a close(2) or of a handle does to locks. */
 void lock_owner_closed(struct inode *in, uint64_t owner);

@@ -151,9 +151,9 @@ out:
 	return r;
 }
 
-void fs_stop(struct fs *fs)
+int fs_stop(struct fs *fs, uint64_t *cut)
 {
-	lock_stop(fs);
+	return lock_stop(fs, cut);
 }
 
 void fs_free(struct fs *fs)

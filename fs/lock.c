@@ -14,13 +14,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/file.h>
 #include <time.h>
 
-#define WAKE_SIGNAL (SIGRTMIN + 3)
 #define TICK_NS     50000000
+#define STOP_S      3 /* for waiters to end, a tick each if nothing holds them */
 #define STACK_BYTES ((size_t)256 << 10)
 
 struct lock_owner {
@@ -69,21 +68,25 @@ int lock_init(struct fs *fs)
 		return fail(-ENOMEM, "no memory for locks");
 	pthread_mutex_init(&fs->waiters->lock, NULL);
 	pthread_cond_init(&fs->waiters->none, NULL);
-	sigaction(WAKE_SIGNAL, &sa, NULL);
+	sigaction(LOCK_SIGNAL, &sa, NULL);
 	return 0;
 }
 
-void lock_stop(struct fs *fs)
+int lock_stop(struct fs *fs, uint64_t *cut)
 {
 	struct lock_waiters *w = fs->waiters;
+	struct timespec until;
+	int r = 0;
 
-	if (!w)
-		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += STOP_S;
 	w->stopping = true; /* every waiter looks at it at its next tick */
 	pthread_mutex_lock(&w->lock);
-	while (w->n)
-		pthread_cond_wait(&w->none, &w->lock);
+	*cut = w->n;
+	while (w->n && !r)
+		r = pthread_cond_timedwait(&w->none, &w->lock, &until);
 	pthread_mutex_unlock(&w->lock);
+	return r ? -EBUSY : 0;
 }
 
 void lock_fini(struct fs *fs)
@@ -203,7 +206,7 @@ static void on_interrupt(fuse_req_t req, void *waiter)
 
 	(void)req;
 	w->interrupted = true;
-	pthread_kill(w->thread, WAKE_SIGNAL);
+	pthread_kill(w->thread, LOCK_SIGNAL);
 }
 
 static void finish(struct waiter *w, int r)
@@ -212,6 +215,9 @@ static void finish(struct waiter *w, int r)
 		probe_done(&w->probe, r);
 		probe_end(&w->probe);
 	}
+	/* the kernel starts an interrupted call again, which without a signal comes out as 512 */
+	if (r == -EINTR && !w->interrupted)
+		r = -ECONNABORTED;
 	fuse_reply_err(w->req, -r);
 }
 
@@ -219,21 +225,22 @@ static void *wait_main(void *waiter)
 {
 	struct waiter *w = waiter;
 	struct lock_waiters *all = w->fs->waiters;
-	struct sigevent se = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = WAKE_SIGNAL};
+	struct sigevent se = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = LOCK_SIGNAL};
 	struct itimerspec tick = {{0, TICK_NS}, {0, TICK_NS}};
 	bool ticking;
 	timer_t timer;
 	sigset_t set;
-	int r = -EINTR;
+	int r;
 
 	sigfillset(&set);
-	sigdelset(&set, WAKE_SIGNAL);
+	sigdelset(&set, LOCK_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &set, NULL);
 	w->thread = pthread_self();
 	se._sigev_un._tid = gettid();
 	ticking = timer_create(CLOCK_MONOTONIC, &se, &timer) == 0;
 	if (ticking)
 		timer_settime(timer, 0, &tick, NULL);
+	r = ticking ? -EINTR : -ENOLCK;
 	fuse_req_interrupt_func(w->req, on_interrupt, w);
 	while (ticking && !w->interrupted && !all->stopping) {
 		r = try_lock(w, true);

@@ -188,6 +188,8 @@ int queue_log_finish(struct queue_log *log, const char *reason, struct record_st
 	st->trace_bytes = trace_writer_bytes(log->writer);
 	st->trace_error = log->error ? log->error : log->refused ? -EBADMSG : 0;
 	memcpy(st->trace_text, log->text, sizeof(st->trace_text));
+	end(log, QUEUE_LOG_LIMIT); /* nothing is expected any more */
+	close(STEAL_FD(log->fd));
 	return st->trace_error;
 }
 
@@ -196,6 +198,7 @@ void queue_log_close(struct queue_log *log)
 	if (!log)
 		return;
 	trace_writer_close(log->writer);
-	close(log->fd);
+	if (log->fd >= 0)
+		close(log->fd);
 	free(log);
 }

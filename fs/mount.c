@@ -6,6 +6,7 @@
  */
 #include "fs_priv.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -18,6 +19,7 @@
 
 struct mount_line {
 	int id;
+	unsigned minor;
 	char point[PATH_MAX], type[64];
 };
 
@@ -45,6 +47,8 @@ static bool parse_line(char *line, struct mount_line *m)
 	for (int i = 0; f && i < 5; i++, f = strtok_r(NULL, " ", &save)) {
 		if (i == 0)
 			m->id = atoi(f);
+		if (i == 2)
+			m->minor = (unsigned)strtoul(f + strcspn(f, ":") + 1, NULL, 10);
 		if (i == 4) {
 			if (strlen(f) >= sizeof(m->point))
 				return false;
@@ -175,6 +179,7 @@ int record_mount_up(struct record_mount *m, struct fuse_session *se, const char 
 		return fail(-EIO, "%s: the mount is not in /proc/self/mountinfo", m->path);
 	}
 	m->id = line.id;
+	m->minor = line.minor;
 	m->dev_fd = fuse_session_fd(se);
 	return 0;
 }
@@ -208,6 +213,62 @@ int record_mount_down(struct record_mount *m, bool lazy)
 	if (!r)
 		m->id = 0;
 	return r;
+}
+
+/* A control of the connection. Where nobody has mounted their file system, a mount of it that
+ * nobody else sees. */
+static int open_control(const struct record_mount *m, const char *name, int flags)
+{
+	_close_ int conf = -1, dir = -1;
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/%s", m->minor, name);
+	fd = open(path, flags | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	conf = fsopen("fusectl", FSOPEN_CLOEXEC);
+	if (conf < 0 || fsconfig(conf, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		return -1;
+	dir = fsmount(conf, FSMOUNT_CLOEXEC, 0);
+	snprintf(path, sizeof(path), "%u/%s", m->minor, name);
+	return dir < 0 ? -1 : openat(dir, path, flags | O_CLOEXEC);
+}
+
+/* Every descriptor of /dev/fuse becomes one of /dev/null: without any the kernel aborts. */
+static int drop_devices(void)
+{
+	_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	DIR *d = opendir("/proc/self/fd");
+	char to[32];
+	struct dirent *e;
+	ssize_t n;
+
+	if (null < 0 || !d) {
+		if (d)
+			closedir(d);
+		return -EMFILE;
+	}
+	while ((e = readdir(d))) {
+		n = readlinkat(dirfd(d), e->d_name, to, sizeof(to) - 1);
+		to[MAX(n, 0)] = 0;
+		if (!strcmp(to, "/dev/fuse"))
+			dup3(null, atoi(e->d_name), O_CLOEXEC);
+	}
+	closedir(d);
+	return 0;
+}
+
+int record_mount_abort(const struct record_mount *m, uint64_t *cut)
+{
+	_close_ int waiting = open_control(m, "waiting", O_RDONLY);
+	_close_ int abort = open_control(m, "abort", O_WRONLY);
+	char text[32];
+	ssize_t n = waiting < 0 ? 0 : read(waiting, text, sizeof(text) - 1);
+
+	text[MAX(n, 0)] = 0;
+	*cut = strtoull(text, NULL, 10);
+	return abort >= 0 && write(abort, "1", 1) == 1 ? 0 : drop_devices();
 }
 
 void record_mount_fs_type(int fd, char *type, size_t cap)

@@ -42,7 +42,7 @@ void probe_done(struct probe *p, int64_t result)
 
 void probe_end(struct probe *p)
 {
-	if (!p->fs->queue || p->ev.lane == QUEUE_LANE_SELF)
+	if (!p->fs->queue)
 		return;
 	int64_t now = util_now_ns();
 	/* an operation that came to no backing call was over as it arrived */

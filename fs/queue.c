@@ -34,7 +34,6 @@ struct queue {
 	_Alignas(64) _Atomic uint64_t taken; /* last number given out */
 	_Alignas(64) _Atomic int sleep;      /* of the writer; a futex */
 	_Atomic int stopping;
-	_Atomic pid_t self;
 	_Atomic(struct queue_ring *) rings; /* only ever grows; newest first */
 	_Atomic uint64_t drops, stalls, stall_ns;
 	pthread_key_t key; /* a thread's ring */
@@ -169,17 +168,7 @@ void queue_put(struct queue *q, const struct event *ev, const void *sample, size
 
 uint32_t queue_lane(struct queue *q, pid_t tid)
 {
-	if (!q)
-		return 0;
-	if (tid == atomic_load_explicit(&q->self, memory_order_relaxed) && tid)
-		return QUEUE_LANE_SELF;
-	return queue_lanes_get(q->lanes, q, tid);
-}
-
-void queue_set_self(struct queue *q, pid_t tid)
-{
-	if (q)
-		atomic_store(&q->self, tid);
+	return q ? queue_lanes_get(q->lanes, q, tid) : 0;
 }
 
 /* ---- the writer ---- */

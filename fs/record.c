@@ -332,6 +332,7 @@ int record_close(struct record *r, struct record_stats *st)
 	}
 	st->dur_ns = util_now_ns() - r->start_ns;
 	st->busy = r->busy;
+	st->cut = r->cut;
 	st->reason = reason ? reason : "unmounted";
 	st->read_bytes = atomic_load(&r->fs->read_bytes);
 	st->write_bytes = atomic_load(&r->fs->write_bytes);
@@ -340,6 +341,7 @@ int record_close(struct record *r, struct record_stats *st)
 		queue_counts(r->queue, &st->drops, &st->stalls, &st->stall_ns);
 		queue_log_finish(r->log, st->reason, st);
 	}
-	release(r);
+	if (!r->stuck)
+		release(r);
 	return e;
 }

@@ -29,6 +29,7 @@ struct record_stats {
 			    went on */
 	char trace_text[256]; /* what happened, when trace_error */
 	bool busy;            /* files were open at the end: unmounted lazily, they are cut off */
+	uint64_t cut;         /* requests under way at the end that were failed, as far as known */
 	int64_t dur_ns;       /* from open to the end */
 	const char *reason;   /* of the end, as in the trailer */
 };
@@ -38,7 +39,9 @@ struct record;
  * between open and serve. On failure nothing stays mounted and no trace file that it made stays
  * behind. */
 int record_open(struct record **out, const struct record_opts *o);
-/* Serves until unmounted or record_stop(); starts the threads and ends them. 0 or -errno. */
+/* Serves until unmounted or record_stop(); starts the threads and ends them. 0 or -errno:
+ * -ETIMEDOUT when calls of the file system below do not come back. Then threads and memory are left
+ * behind, the trace can still be closed, and the process should end soon. */
 int record_serve(struct record *r);
 /* Ends record_serve() with this reason for the trailer (a string literal). Async-signal-safe; may
  * come from any thread, and before serve. */

@@ -299,8 +299,6 @@ static void lanes_name_threads(void **state)
 	assert_int_equal(queue_lane(g.q, child), 2);
 	assert_int_equal(queue_lane(g.q, me), 1);
 	assert_int_equal(queue_lane(g.q, child), 2);
-	queue_set_self(g.q, child);
-	assert_int_equal(queue_lane(g.q, child), QUEUE_LANE_SELF);
 	assert_int_equal(queue_start(g.q), 0);
 	rig_finish(&g, &st);
 	kill(child, SIGKILL);
