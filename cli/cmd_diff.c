@@ -21,6 +21,19 @@ static bool same(const struct diff_result *d)
 	return !d->different && !d->only_a && !d->only_b;
 }
 
+/* What the application did not do; never what it did. */
+static void print_left_out(const struct diff_result *d)
+{
+	if (d->resolve_a || d->resolve_b)
+		printf("not compared: %" PRIu64 " and %" PRIu64
+		       " lookups and the like, which the kernel's caches decide\n",
+			d->resolve_a, d->resolve_b);
+	if (d->own_a || d->own_b)
+		printf("not compared: %" PRIu64 " and %" PRIu64
+		       " calls that the replay made for itself\n",
+			d->own_a, d->own_b);
+}
+
 static void print_text(const struct options *o, const struct diff_result *d)
 {
 	uint64_t shown = d->n_first, all = d->different + d->only_a + d->only_b;
@@ -28,6 +41,7 @@ static void print_text(const struct options *o, const struct diff_result *d)
 	if (same(d)) {
 		printf("same: %" PRIu64 " operations on %" PRIu64 " lanes\n", d->compared,
 			d->lanes);
+		print_left_out(d);
 		return;
 	}
 	printf("--- %s\n+++ %s\n", o->path[0], o->path[1]);
@@ -38,6 +52,7 @@ static void print_text(const struct options *o, const struct diff_result *d)
 	printf("differ: %" PRIu64 " operations are the same, %" PRIu64 " differ, %" PRIu64
 	       " only in %s, %" PRIu64 " only in %s\n",
 		d->compared, d->different, d->only_a, o->path[0], d->only_b, o->path[1]);
+	print_left_out(d);
 }
 
 static void print_json(const struct options *o, const struct diff_result *d)
@@ -57,6 +72,8 @@ static void print_json(const struct options *o, const struct diff_result *d)
 	json_u64(&j, "only_b", d->only_b);
 	json_u64(&j, "resolve_a", d->resolve_a);
 	json_u64(&j, "resolve_b", d->resolve_b);
+	json_u64(&j, "own_a", d->own_a);
+	json_u64(&j, "own_b", d->own_b);
 	json_array(&j, "first");
 	for (size_t i = 0; i < d->n_first; i++)
 		json_str(&j, NULL, d->first[i]);
@@ -129,7 +146,8 @@ const struct command cmd_diff = {"diff", "tell whether two traces are the same c
 	"\n"
 	"Compares two traces lane by lane: operations, arguments and results, not times,\n"
 	"numbers of inodes and handles, or what the kernel's caches decide. Of the recording\n"
-	"of a replay only what lies between its marks \"replay\" and \"done\" counts.\n"
+	"of a replay only what lies between its marks \"replay\" and \"done\" counts, and\n"
+	"calls that the replay made for itself are left out. What is left out is counted.\n"
 	"Exit status: 0 same, 1 they differ, 2 trouble.\n"
 	"\n"
 	"    iotape diff copy.tape copy-replayed.tape\n"

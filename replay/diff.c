@@ -260,6 +260,8 @@ int diff_traces(struct trace_reader *a, struct trace_reader *b, struct diff_resu
 		compare_dirs(&d);
 	out->resolve_a = d.a.resolve;
 	out->resolve_b = d.b.resolve;
+	out->own_a = d.a.own;
+	out->own_b = d.b.own;
 	diff_ids_fini(&d.ids);
 	diff_side_fini(&d.a);
 	diff_side_fini(&d.b);

@@ -11,12 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "iotape/record.h"
+
 void diff_side_init(struct diff_side *s)
 {
 	memset(s, 0, sizeof(*s));
 	u64map_init(&s->by_number);
 	u64map_init(&s->dirs);
 	u64map_init(&s->closed);
+	u64map_init(&s->own_oids);
 	s->kernel.alias = -1;
 }
 
@@ -70,6 +73,7 @@ void diff_side_fini(struct diff_side *s)
 	u64map_fini(&s->by_number);
 	u64map_fini(&s->dirs);
 	u64map_fini(&s->closed);
+	u64map_fini(&s->own_oids);
 }
 
 static struct diff_lane *lane_get(struct diff_side *s, uint32_t number)
@@ -234,6 +238,52 @@ static int put(void *ctx, const struct event *ev, bool folded)
 	return r ? fail(r, "out of memory: the traces are too large to compare") : 0;
 }
 
+static int note_mark(struct diff_side *s, const struct event *ev)
+{
+	uint32_t n = (uint32_t)strlen(RECORD_MARK_OWN);
+	struct diff_lane *l;
+
+	if (is_mark(ev, "replay"))
+		s->replaying = true;
+	if (is_mark(ev, "done"))
+		s->replaying = false;
+	if (!s->replaying || ev->name.n <= n || memcmp(ev->name.p, RECORD_MARK_OWN, n))
+		return 0;
+	l = lane_get(s, ev->lane);
+	if (!l)
+		return fail(-ENOMEM, "out of memory");
+	l->own = op_by_name(ev->name.p + n, ev->name.n - n);
+	return 0;
+}
+
+/* 1: a call that the replayer says it made for itself, and that may be: about a handle, right
+ * behind its mark; or the end of what it opened so. */
+static int is_own(struct diff_side *s, const struct event *ev)
+{
+	enum op_class class = op_info[ev->op].class;
+	struct diff_lane *l;
+	uint64_t dummy;
+	enum op own;
+
+	if (ev->op == OP_MARK)
+		return note_mark(s, ev);
+	if (!s->replaying || class == OPC_RESOLVE || class == OPC_SNAP || class == OPC_NOTE)
+		return 0;
+	l = lane_get(s, ev->lane);
+	if (!l)
+		return fail(-ENOMEM, "out of memory");
+	own = l->own;
+	l->own = OP_NONE;
+	if (ev->op == OP_RELEASE && u64map_get(&s->own_oids, ev->oid, &dummy))
+		return 1;
+	if (ev->op != own || class != OPC_HANDLE)
+		return 0;
+	s->own++;
+	if (own == OP_OPEN && ev->oid && u64map_put(&s->own_oids, ev->oid, 1))
+		return fail(-ENOMEM, "out of memory");
+	return 1;
+}
+
 int diff_load(struct diff_side *s, struct trace_reader *r)
 {
 	const struct trace_header *h = trace_reader_header(r);
@@ -243,8 +293,10 @@ int diff_load(struct diff_side *s, struct trace_reader *r)
 
 	s->replay = h->source_kind && !strcmp(h->source_kind, "replay");
 	err = fold_new(&f, put, s);
-	while (!err && (err = trace_reader_next(r, &ev)) > 0)
-		err = fold_put(f, &ev);
+	while (!err && (err = trace_reader_next(r, &ev)) > 0) {
+		err = is_own(s, &ev);
+		err = err ? MIN(err, 0) : fold_put(f, &ev);
+	}
 	if (!err)
 		err = fold_end(f);
 	fold_free(f);

@@ -14,6 +14,7 @@ struct diff_event {
 struct diff_lane {
 	uint32_t number; /* in its trace */
 	int64_t alias;   /* comm was "lane-N": N, else -1 */
+	enum op own;     /* the next call is the replayer's own when it is one of these */
 	bool seen;       /* paired */
 	char comm[32];
 	struct diff_event **ev;
@@ -30,10 +31,12 @@ struct diff_side {
 	struct diff_lane kernel; /* I/O on nobody's behalf */
 	struct u64map dirs;      /* oid -> struct diff_dir */
 	struct u64map closed;    /* oids of which the release was counted */
-	uint64_t resolve;
-	bool done;    /* behind the mark "done" */
-	bool aliased; /* some lane is named lane-N */
-	bool replay;  /* written by the executor: numbers of lanes are the original's */
+	struct u64map own_oids;  /* opened by the replayer for itself */
+	uint64_t resolve, own;   /* left out */
+	bool replaying;          /* between the marks "replay" and "done", as they come in */
+	bool done;               /* behind the mark "done" */
+	bool aliased;            /* some lane is named lane-N */
+	bool replay;             /* written by the executor: numbers of lanes are the original's */
 };
 
 /* diff_load.c */

@@ -280,14 +280,13 @@ static int start_workers(struct exec *x)
 	return fail(-r, "cannot start %u threads (lower --threads): %s", x->n_workers, strerror(r));
 }
 
-static void mark(const struct exec *x, const char *name)
+bool exec_mark(int fd, const char *name)
 {
 	struct record_mark m = {{0}};
 
-	if (x->root_fd < 0)
-		return;
 	snprintf(m.name, sizeof(m.name), "%s", name);
-	ioctl(x->root_fd, RECORD_IOC_MARK, &m); /* nobody records: ENOTTY, and no harm */
+	/* nobody records: ENOTTY, and no harm */
+	return fd >= 0 && !ioctl(fd, RECORD_IOC_MARK, &m);
 }
 
 static void raise_descriptor_limit(void)
@@ -309,7 +308,7 @@ static int run_threads(struct exec *x, struct replay_result *out)
 	int r;
 
 	sigaction(WAKE_SIGNAL, &act, &old);
-	mark(x, "replay");
+	x->recorded = exec_mark(x->root_fd, "replay");
 	exec_cpu_now(&from);
 	x->start_ns = util_now_ns();
 	r = start_workers(x);
@@ -317,7 +316,7 @@ static int run_threads(struct exec *x, struct replay_result *out)
 	for (unsigned i = 0; i < x->n_workers; i++)
 		if (x->workers[i].started)
 			pthread_join(x->workers[i].thread, NULL);
-	mark(x, "done");
+	exec_mark(x->root_fd, "done");
 	end = util_now_ns();
 	if (!r && x->root_fd >= 0 && !x->o->no_sync && !stopped(x) && syncfs(x->root_fd))
 		r = fail(-errno, "the final sync of the replayed data failed: %s", strerror(errno));

@@ -184,6 +184,8 @@ int64_t exec_close(struct exec_worker *w, const struct plan_step *s)
 		return 0; /* somebody is still at it: the last one closes */
 	if (fd < 0)
 		return -errno;
+	if (s->op == OP_RELEASE)
+		exec_own(w->x, fd, OP_FLUSH);
 	exec_begin(w);
 	return exec_end(w, close(fd));
 }

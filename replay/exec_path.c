@@ -8,7 +8,10 @@
 #include "exec_priv.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
+
+#include "iotape/record.h"
 
 static void hold_dir(struct exec *x, uint32_t node, unsigned depth)
 {
@@ -140,6 +143,8 @@ void exec_handle_set(struct exec *x, uint32_t handle, int fd)
 		close(fd);
 }
 
+/* Where the recording has no flush at this place: a mapping outlived the descriptor, or the kernel
+ * opened the file for itself (execve). close(2) makes one all the same. */
 void exec_handle_put(struct exec *x, uint32_t handle)
 {
 	int fd;
@@ -147,6 +152,19 @@ void exec_handle_put(struct exec *x, uint32_t handle)
 	if (!handle || atomic_fetch_sub(&x->handles[handle].left, 1) != 1)
 		return;
 	fd = atomic_exchange(&x->handles[handle].fd, -1);
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		return;
+	if (!x->p->handles[handle]->dir)
+		exec_own(x, fd, OP_FLUSH);
+	close(fd);
+}
+
+void exec_own(const struct exec *x, int fd, enum op op)
+{
+	char name[RECORD_MARK_MAX];
+
+	if (!x->recorded)
+		return;
+	snprintf(name, sizeof(name), RECORD_MARK_OWN "%s", op_info[op].name);
+	exec_mark(fd, name);
 }

@@ -37,6 +37,7 @@ struct exec {
 	const struct replay_opts *o;
 	int root_fd;
 	bool null, root; /* root: this user may do anything */
+	bool recorded;   /* a recorder listens to marks */
 	struct content content;
 	_Atomic int *dir_fd; /* per node: O_PATH; -1 not yet */
 	_Atomic uint32_t *dir_left;
@@ -77,6 +78,10 @@ static inline int64_t exec_end(struct exec_worker *w, int64_t r)
 	return r < 0 ? -err : r;
 }
 
+/* exec.c */
+/* True: it was recorded. */
+bool exec_mark(int fd, const char *name);
+
 /* exec_path.c */
 int exec_tables_new(struct exec *x);
 void exec_tables_free(struct exec *x);
@@ -88,6 +93,8 @@ void exec_dir_keep(struct exec *x, uint32_t node);
 int exec_handle_fd(struct exec *x, uint32_t handle); /* -EBADF when the open failed */
 void exec_handle_set(struct exec *x, uint32_t handle, int fd);
 void exec_handle_put(struct exec *x, uint32_t handle);
+/* Tells a recorder that is listening: the next call of this thread, an op, is none of the trace. */
+void exec_own(const struct exec *x, int fd, enum op op);
 
 /* exec_names.c, exec_attr.c, exec_file.c, exec_dir.c: one function an operation */
 typedef int64_t (*exec_fn)(struct exec_worker *w, const struct plan_step *s);

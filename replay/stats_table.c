@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "iotape/record.h"
+
 #define ROWS_MAX 8192u
 #define OTHERS   "(all others)"
 
@@ -289,6 +291,14 @@ static int count(struct stats_table *t, const struct event *ev)
 	return t->n_rows > ROWS_MAX ? shrink(t) : 0;
 }
 
+/* What the replayer tells diff: no phase. */
+static bool is_own(const struct event *ev)
+{
+	size_t n = strlen(RECORD_MARK_OWN);
+
+	return ev->op == OP_MARK && ev->name.n > n && !memcmp(ev->name.p, RECORD_MARK_OWN, n);
+}
+
 int stats_table_put(void *table, const struct event *ev)
 {
 	enum op_class class = op_info[ev->op].class;
@@ -296,6 +306,8 @@ int stats_table_put(void *table, const struct event *ev)
 	bool gone = ev->op == OP_UNLINK || ev->op == OP_RMDIR || ev->op == OP_RENAME;
 	int r = 0;
 
+	if (is_own(ev))
+		return 0;
 	if (ev->op == OP_MARK)
 		return t->by == STATS_BY_PHASE ? set_phase(t, ev->name) : 0;
 	/* what makes a name counts under it; what takes it away, under the old one */

@@ -56,5 +56,8 @@ struct record_mark {
 	char name[RECORD_MARK_MAX]; /* NUL-terminated */
 };
 #define RECORD_IOC_MARK _IOW('T', 0x17, struct record_mark)
+/* "own OP": between the marks "replay" and "done" the next call of this thread, when it is an OP,
+ * is the replayer's own: no call of the trace that it replays. */
+#define RECORD_MARK_OWN "own "
 
 #endif

@@ -102,6 +102,7 @@ struct diff_result {
 	uint64_t lanes;
 	uint64_t resolve_a, resolve_b; /* lookups and the like: they depend on the kernel's caches
 					  and are counted, not compared */
+	uint64_t own_a, own_b;         /* calls that a replayer says it made for itself; likewise */
 	/* "lane 3 (cp):", then a's line of dump behind "- " and b's behind "+ " */
 	char first[REPLAY_MISMATCH_KEEP][2 * REPLAY_DIFF_LINE + 64];
 	size_t n_first;

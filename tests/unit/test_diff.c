@@ -119,6 +119,24 @@ static void replayed(struct event *ev, size_t *n)
 	*n += ARRAY_SIZE(after);
 }
 
+/* As a replay that closes where a mapping did, and says so. */
+static void own_close(struct event *ev, size_t *n)
+{
+	static const struct event more[] = {
+		{.op = OP_MARK, .lane = 8, .name = NAME("own flush")},
+		{.op = OP_GETATTR, .lane = 8, .iid = 3},
+		{.op = OP_FLUSH, .lane = 8, .iid = 3, .oid = 1},
+	};
+	size_t at = 0, k = ARRAY_SIZE(more);
+
+	replayed(ev, n);
+	while (ev[at].op != OP_RELEASE)
+		at++;
+	memmove(ev + at + k, ev + at, (*n - at) * sizeof(*ev));
+	memcpy(ev + at, more, sizeof(more));
+	*n += k;
+}
+
 /* ---- not the same ---- */
 static struct event *first_of(struct event *ev, enum op op)
 {
@@ -169,6 +187,53 @@ static void without(struct event *ev, size_t *n, struct event *gone)
 	--*n;
 }
 
+/* A mark excuses one call, of the kind that it names, right behind it, on its own lane, in a
+ * replay. */
+static void own_twice(struct event *ev, size_t *n)
+{
+	size_t at = 0;
+
+	own_close(ev, n);
+	while (ev[at].op != OP_RELEASE)
+		at++;
+	memmove(ev + at + 1, ev + at, (*n - at) * sizeof(*ev));
+	ev[at] = ev[at - 1];
+	++*n;
+}
+
+static void own_other_kind(struct event *ev, size_t *n)
+{
+	own_close(ev, n);
+	while (ev->op != OP_MARK || ev->name.n == 6)
+		ev++;
+	ev->name = BYTES_STR("own open");
+}
+
+static void own_other_lane(struct event *ev, size_t *n)
+{
+	own_close(ev, n);
+	while (ev->op != OP_MARK || ev->name.n == 6)
+		ev++;
+	ev->lane = 7;
+}
+
+static void own_no_handle(struct event *ev, size_t *n)
+{
+	own_close(ev, n);
+	while (ev->op != OP_MARK || ev->name.n == 6)
+		ev++;
+	ev[0].name = BYTES_STR("own fsync");
+	ev[2].op = OP_FSYNC;
+}
+
+static void own_no_replay(struct event *ev, size_t *n)
+{
+	own_close(ev, n);
+	for (size_t i = 0; i < *n; i++)
+		if (ev[i].op == OP_MARK && ev[i].name.n == 6)
+			ev[i].name = BYTES_STR("repla");
+}
+
 static void missing(struct event *ev, size_t *n)
 {
 	without(ev, n, first_of(ev, OP_FSYNC));
@@ -215,6 +280,11 @@ static void every_change_is_seen(void **state)
 		{"nothing", nothing, 0, 0, 0},
 		{"renumbered", renumbered, 0, 0, 0},
 		{"replayed", replayed, 0, 0, 0},
+		{"own close", own_close, 0, 0, 0},
+		{"own twice", own_twice, 0, 0, 1},
+		{"own of another kind", own_other_kind, 0, 0, 1},
+		{"own of another lane", own_other_lane, 0, 0, 1},
+		{"own but not about a handle", own_no_handle, 0, 0, 1},
 		{"size", other_size, 1, 0, 0},
 		{"name", other_name, 1, 0, 0},
 		{"result", other_result, 1, 0, 0},
@@ -243,6 +313,12 @@ static void every_change_is_seen(void **state)
 	assert_int_equal(d.lanes, 2);
 	/* ten calls in lanes, one close of a directory, its entries */
 	assert_int_equal(d.compared, 12);
+	diff_of(own_close, &d);
+	assert_int_equal(d.own_b, 1);
+	assert_int_equal(d.own_a, 0);
+	diff_of(own_no_replay, &d);
+	assert_int_equal(d.own_b, 0);
+	assert_true(d.only_b > 0);
 	diff_of(swapped, &d);
 	assert_true(d.different + d.only_a + d.only_b > 0);
 	diff_of(other_size, &d);
