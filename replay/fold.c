@@ -12,9 +12,13 @@
 #include "replay_priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "iotape/map.h"
+
+#define CAPABILITY "security.capability"
+#define FMODE_EXEC 0x20u /* in the flags of an open that execve makes */
 
 struct fold_item {
 	struct event ev;
@@ -26,6 +30,7 @@ struct fold_item {
 struct fold_lane {
 	uint64_t pending[FOLD_PENDING]; /* positions in the queue, oldest first */
 	unsigned n;
+	uint64_t opened; /* iid that it opened last in a way that makes the kernel ask */
 };
 
 struct fold {
@@ -107,11 +112,26 @@ static bool is_resolve(const struct event *ev)
 	case OP_GETATTR:
 		return true;
 	case OP_GETXATTR:
-		return (ev->name.n == 19 && starts_with(ev->name, "security.capability")) ||
+		return bytes_equal(ev->name, BYTES_STR(CAPABILITY)) ||
 		       starts_with(ev->name, "system.posix_acl_");
 	default:
 		return false;
 	}
+}
+
+/* A truncating open and an execve make the kernel ask for capabilities when the file is open: what
+ * comes next in the lane may be about something else. */
+static bool asked_for(struct fold_lane *l, const struct event *ev)
+{
+	bool opens = ev->op == OP_OPEN || ev->op == OP_CREATE;
+
+	if (ev->op == OP_GETXATTR)
+		return ev->iid == l->opened && bytes_equal(ev->name, BYTES_STR(CAPABILITY));
+	if (opens && ev->result >= 0 && (ev->flags & (O_TRUNC | FMODE_EXEC)))
+		l->opened = ev->iid;
+	else if (opens || (!is_resolve(ev) && ev->iid != l->opened))
+		l->opened = 0;
+	return false;
 }
 
 static bool same_entry(const struct event *p, uint64_t parent, struct bytes name)
@@ -255,6 +275,10 @@ int fold_put(struct fold *f, const struct event *ev)
 			return -ENOMEM;
 		if (l->n)
 			lane_settle(f, l, ev);
+		if (asked_for(l, ev)) {
+			r = push(f, ev, true, true);
+			return r ? r : deliver(f);
+		}
 		if (is_resolve(ev)) {
 			r = put_pending(f, l, ev);
 			return r ? r : deliver(f);
