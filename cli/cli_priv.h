@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "iotape/trace.h"
 #include "iotape/util.h"
 
 enum cli_exit { CLI_OK = 0, CLI_DIFFERS = 1, CLI_TROUBLE = 2 };
@@ -34,8 +35,27 @@ int cli_getopt(int argc, char **argv, const char *shorts, const struct option *l
 int cli_help(const struct command *cmd);
 /* Nothing but at least min and at most max operands may be left: -EINVAL naming the usage line. */
 int cli_operands(const struct command *cmd, int argc, int min, int max);
+/* What a command takes. --help and -h are added to it. */
+struct cli_spec {
+	const struct command *cmd;
+	const struct option *longs, *more; /* more: a second table, may be NULL */
+	const char *shorts;                /* of those that have a letter; may be NULL */
+	/* Takes one option by its val; a value is in optarg. 0 or negative. */
+	int (*set)(void *ctx, int c);
+	int min, max; /* operands, min at least 1 */
+};
+/* The number of operands, of which argv[optind] is the first; 0 when help was asked for and
+ * printed; negative after a mistake. */
+int cli_parse(const struct cli_spec *s, int argc, char **argv, void *ctx);
 enum cli_format { CLI_TEXT, CLI_JSON, CLI_CSV };
 int cli_parse_format(const char *s, bool csv_too, enum cli_format *out);
+/* For commands that take --format and nothing else: ctx is an enum cli_format. */
+extern const struct option cli_format_option[];
+int cli_set_format(void *ctx, int c);
+/* A whole number within limits. */
+int cli_number(const char *option, const char *s, uint64_t least, uint64_t most, uint64_t *out);
+/* Appends a word, borrowed, to a NULL-terminated list, which free() frees. */
+int cli_append(const char ***list, const char *word);
 /* Index of s in the NULL-terminated names, or -EINVAL naming option and choices. */
 int cli_choice(const char *option, const char *s, const char *const *names);
 /* Nearest right word to a typed one: start with {0}, offer every candidate; word stays NULL when
@@ -47,6 +67,38 @@ struct cli_nearest {
 void cli_nearest(struct cli_nearest *best, const char *typed, const char *candidate);
 /* Flushes stdout; -errno when what was printed could not be written (EPIPE included). */
 int cli_flush(void);
+
+/* traces.c */
+struct cli_trace {
+	const char *path;
+	struct trace_reader *reader;
+};
+#define CLI_TRACES_MAX 2
+/* For a command whose operands are traces: parses, opens them all, calls work (exit status or
+ * -errno), flushes stdout, closes them. */
+int cli_on_traces(const struct cli_spec *s, int argc, char **argv, void *ctx,
+	int (*work)(void *ctx, const struct cli_trace *t));
+/* Says on stderr that what was read to its end was cut, if it was. */
+void cli_note_cut(const struct cli_trace *t);
+
+/* output.c: a file that takes its place only when it is whole, so that neither a failure nor a kill
+ * leaves half of one or costs the one that was there. Zero it first. */
+struct cli_output {
+	const char *path;
+	char *temp; /* NULL: written in place (standard output, a pipe, a device) */
+	FILE *stream;
+	int fd;
+	bool replace;
+};
+/* A trace for standard output is refused when that is a terminal; command is for the message. */
+int cli_not_to_terminal(const char *command);
+/* path "-" is standard output. An existing file is refused unless replace. */
+int cli_output_open(struct cli_output *t, const char *path, bool replace);
+/* t->fd as a stream, closed by cli_output_close. */
+int cli_output_stream(struct cli_output *t);
+/* r: how the writing went; negative: nothing stays. Returns r, or what failed here. Fine on one
+ * that was never opened or is closed. */
+int cli_output_close(struct cli_output *t, int r);
 
 /* progress.c: one line on stderr, when it is a terminal or on == 1 (--progress), never when on ==
  * 0; -1: decide. */

@@ -15,22 +15,12 @@
 #include "iotape/backend.h"
 #include "iotape/json.h"
 
-#define KINDS_MAX   16
-#define DESTROY_MAX 16
+#define KINDS_MAX 16
 
 struct options {
 	enum cli_format format;
 	bool all;
-	const char *destroy[DESTROY_MAX + 1];
-	size_t n_destroy;
-};
-
-static const struct option longs[] = {
-	{"all", no_argument, NULL, 'a'},
-	{"destroy", required_argument, NULL, 'd'},
-	{"format", required_argument, NULL, 'f'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
+	const char **destroy; /* NULL-terminated, or NULL */
 };
 
 /* The directory of notes, made when it is to be written to. */
@@ -263,62 +253,66 @@ static int take_down(void *ctx, const char *name)
 	return r;
 }
 
-static int parse(struct options *o, int argc, char **argv)
+static int set(void *ctx, int c)
 {
-	int c;
+	struct options *o = ctx;
 
-	while ((c = cli_getopt(argc, argv, "h", longs)) != -1) {
-		int r = 0;
-
-		switch (c) {
-		case 'a':
-			o->all = true;
-			break;
-		case 'd':
-			if (o->n_destroy == DESTROY_MAX)
-				return fail(-EINVAL, "backend: at most %d --destroy=", DESTROY_MAX);
-			o->destroy[o->n_destroy++] = optarg;
-			break;
-		case 'f':
-			r = cli_parse_format(optarg, false, &o->format);
-			break;
-		case 'h':
-			return 1;
-		default:
-			return -EINVAL;
-		}
-		if (r < 0)
-			return r;
+	switch (c) {
+	case 'a':
+		o->all = true;
+		return 0;
+	case 'd':
+		return cli_append(&o->destroy, optarg);
+	default:
+		return cli_parse_format(optarg, false, &o->format);
 	}
-	return 0;
 }
 
-static int run(int argc, char **argv)
+static int do_verb(const struct options *o, int n, char **operands)
 {
 	static const char *const verbs[] = {"list", "check", "up", "down", NULL};
-	struct options o = {0};
-	int verb, r = parse(&o, argc, argv);
+	int verb = cli_choice("backend", operands[0], verbs);
 
-	if (r)
-		return r < 0 ? r : cli_help(&cmd_backend);
-	r = cli_operands(&cmd_backend, argc, 1, 2);
-	if (r < 0)
-		return r;
-	verb = cli_choice("backend", argv[optind], verbs);
 	if (verb < 0)
 		return verb;
-	if (argc - optind != (verb == 0 || (verb == 3 && o.all) ? 1 : 2))
+	if (n != (verb == 0 || (verb == 3 && o->all) ? 1 : 2))
 		return fail(-EINVAL, "backend %s takes %s: see `iotape help backend`", verbs[verb],
 			verb == 0   ? "nothing behind it"
 			: verb == 3 ? "one NAME, or --all"
 				    : "one BACKEND");
 	if (verb == 0)
-		return do_list(&o);
+		return do_list(o);
 	if (verb == 1)
-		return do_check(&o, argv[optind + 1]);
+		return do_check(o, operands[1]);
 	if (verb == 2)
-		return do_up(&o, argv[optind + 1]);
-	return o.all ? each_up(take_down, NULL) : take_down(NULL, argv[optind + 1]);
+		return do_up(o, operands[1]);
+	return o->all ? each_up(take_down, NULL) : take_down(NULL, operands[1]);
+}
+
+static const struct option longs[] = {
+	{"all", no_argument, NULL, 'a'},
+	{"destroy", required_argument, NULL, 'd'},
+	{"format", required_argument, NULL, 'f'},
+	{0},
+};
+
+static const struct cli_spec spec = {
+	.cmd = &cmd_backend,
+	.longs = longs,
+	.set = set,
+	.min = 1,
+	.max = 2,
+};
+
+static int run(int argc, char **argv)
+{
+	struct options o = {0};
+	int r = cli_parse(&spec, argc, argv, &o);
+
+	if (r > 0)
+		r = do_verb(&o, r, argv + optind);
+	free(o.destroy);
+	return r;
 }
 
 const struct command cmd_backend = {

@@ -11,11 +11,6 @@
 #include "iotape/json.h"
 #include "iotape/replay.h"
 
-struct options {
-	const char *path[2];
-	enum cli_format format;
-};
-
 static bool same(const struct diff_result *d)
 {
 	return !d->different && !d->only_a && !d->only_b;
@@ -34,7 +29,7 @@ static void print_left_out(const struct diff_result *d)
 			d->own_a, d->own_b);
 }
 
-static void print_text(const struct options *o, const struct diff_result *d)
+static void print_text(const struct cli_trace *t, const struct diff_result *d)
 {
 	uint64_t shown = d->n_first, all = d->different + d->only_a + d->only_b;
 
@@ -44,26 +39,26 @@ static void print_text(const struct options *o, const struct diff_result *d)
 		print_left_out(d);
 		return;
 	}
-	printf("--- %s\n+++ %s\n", o->path[0], o->path[1]);
+	printf("--- %s\n+++ %s\n", t[0].path, t[1].path);
 	for (size_t i = 0; i < d->n_first; i++)
 		printf("%s\n", d->first[i]);
 	if (all > shown)
 		printf("... and %" PRIu64 " more\n", all - shown);
 	printf("differ: %" PRIu64 " operations are the same, %" PRIu64 " differ, %" PRIu64
 	       " only in %s, %" PRIu64 " only in %s\n",
-		d->compared, d->different, d->only_a, o->path[0], d->only_b, o->path[1]);
+		d->compared, d->different, d->only_a, t[0].path, d->only_b, t[1].path);
 	print_left_out(d);
 }
 
-static void print_json(const struct options *o, const struct diff_result *d)
+static void print_json(const struct cli_trace *t, const struct diff_result *d)
 {
 	struct json j;
 
 	json_init(&j, stdout, 2);
 	json_object(&j, NULL);
 	json_str(&j, "iotape", IOTAPE_VERSION);
-	json_str(&j, "a", o->path[0]);
-	json_str(&j, "b", o->path[1]);
+	json_str(&j, "a", t[0].path);
+	json_str(&j, "b", t[1].path);
 	json_bool(&j, "same", same(d));
 	json_u64(&j, "lanes", d->lanes);
 	json_u64(&j, "compared", d->compared);
@@ -82,63 +77,36 @@ static void print_json(const struct options *o, const struct diff_result *d)
 	putchar('\n');
 }
 
-static int parse(struct options *o, int argc, char **argv, bool *help)
+static int diff(void *ctx, const struct cli_trace *t)
 {
-	static const struct option longs[] = {
-		{"format", required_argument, NULL, 'f'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	int c, r = 0;
+	const enum cli_format *format = ctx;
+	struct diff_result d = {0};
+	int r = diff_traces(t[0].reader, t[1].reader, &d);
 
-	while (!r && (c = cli_getopt(argc, argv, "h", longs)) != -1) {
-		switch (c) {
-		case 'f':
-			r = cli_parse_format(optarg, false, &o->format);
-			break;
-		case 'h':
-			*help = true;
-			return 0;
-		default:
-			return -EINVAL;
-		}
-	}
-	if (!r)
-		r = cli_operands(&cmd_diff, argc, 2, 2);
-	if (!r) {
-		o->path[0] = argv[optind];
-		o->path[1] = argv[optind + 1];
-	}
-	return r;
+	if (r)
+		return r;
+	if (*format == CLI_JSON)
+		print_json(t, &d);
+	else
+		print_text(t, &d);
+	cli_note_cut(&t[0]);
+	cli_note_cut(&t[1]);
+	return same(&d) ? CLI_OK : CLI_DIFFERS;
 }
+
+static const struct cli_spec spec = {
+	.cmd = &cmd_diff,
+	.longs = cli_format_option,
+	.set = cli_set_format,
+	.min = 2,
+	.max = 2,
+};
 
 static int run(int argc, char **argv)
 {
-	struct trace_reader *a = NULL, *b = NULL;
-	struct options o = {0};
-	struct diff_result d = {0};
-	bool help = false;
-	int err = parse(&o, argc, argv, &help);
+	enum cli_format format = CLI_TEXT;
 
-	if (!err && help)
-		return cli_help(&cmd_diff);
-	if (!err)
-		err = trace_reader_open(&a, o.path[0]);
-	if (!err)
-		err = trace_reader_open(&b, o.path[1]);
-	if (!err)
-		err = diff_traces(a, b, &d);
-	if (!err && o.format == CLI_JSON)
-		print_json(&o, &d);
-	else if (!err)
-		print_text(&o, &d);
-	if (!err)
-		err = cli_flush();
-	trace_reader_close(a);
-	trace_reader_close(b);
-	if (err)
-		return err;
-	return same(&d) ? CLI_OK : CLI_DIFFERS;
+	return cli_on_traces(&spec, argc, argv, &format, diff);
 }
 
 const struct command cmd_diff = {"diff", "tell whether two traces are the same calls",

@@ -12,7 +12,6 @@
 #include "iotape/trace.h"
 
 struct options {
-	const char *path;
 	enum cli_format format;
 	struct filter *filter;
 	int progress; /* -1: when stderr is a terminal and stdout is none */
@@ -31,8 +30,7 @@ static int put_event(const struct options *o, const struct event *ev)
 	return trace_text_event(stdout, ev);
 }
 
-/* Every event; *seq is the last one read. */
-static int dump_events(const struct options *o, struct trace_reader *r, uint64_t *seq)
+static int dump_events(const struct options *o, struct trace_reader *r)
 {
 	uint64_t chunk = UINT64_MAX, done = 0;
 	struct cli_progress progress;
@@ -42,7 +40,6 @@ static int dump_events(const struct options *o, struct trace_reader *r, uint64_t
 	cli_progress_begin(
 		&progress, o->progress < 0 && isatty(STDOUT_FILENO) ? 0 : o->progress, "dump");
 	while ((err = trace_reader_next(r, &ev)) > 0) {
-		*seq = ev.seq;
 		if (++done % 4096 == 0)
 			cli_progress_update(&progress, done, 0, 0);
 		if (!filter_match(o->filter, &ev))
@@ -61,91 +58,68 @@ static int dump_events(const struct options *o, struct trace_reader *r, uint64_t
 	return err;
 }
 
-static int dump(const struct options *o, struct trace_reader *r)
+static int dump(void *ctx, const struct cli_trace *t)
 {
-	uint64_t seq = 0;
+	const struct options *o = ctx;
 	int err = 0;
 
 	if (o->format == CLI_TEXT)
-		err = trace_text_header(stdout, trace_reader_header(r));
+		err = trace_text_header(stdout, trace_reader_header(t->reader));
 	else if (o->format == CLI_CSV)
 		err = trace_csv_header(stdout);
 	if (!err)
-		err = dump_events(o, r, &seq);
+		err = dump_events(o, t->reader);
 	if (ferror(stdout))
 		return cli_flush();
 	if (err < 0)
 		return err;
-	if (o->format == CLI_TEXT && trace_reader_trailer(r))
-		err = trace_text_trailer(stdout, trace_reader_trailer(r));
+	if (o->format == CLI_TEXT && trace_reader_trailer(t->reader))
+		err = trace_text_trailer(stdout, trace_reader_trailer(t->reader));
 	if (!err)
-		err = cli_flush();
-	if (!err && trace_reader_cut(r))
-		fprintf(stderr,
-			"iotape: %s: cut: the recording did not end properly; all that is "
-			"there, up to event %llu, was printed\n",
-			o->path, (unsigned long long)seq);
+		cli_note_cut(t);
 	return err;
 }
 
-static int parse(struct options *o, int argc, char **argv, bool *help)
+static int set(void *ctx, int c)
 {
-	static const struct option longs[] = {
-		{"filter", required_argument, NULL, 'F'},
-		{"format", required_argument, NULL, 'f'},
-		{"progress", no_argument, NULL, 'p'},
-		{"no-progress", no_argument, NULL, 'P'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	int c, r = 0;
+	struct options *o = ctx;
 
-	while (!r && (c = cli_getopt(argc, argv, "h", longs)) != -1) {
-		switch (c) {
-		case 'F':
-			filter_free(o->filter);
-			o->filter = NULL;
-			r = filter_parse(&o->filter, optarg);
-			break;
-		case 'f':
-			r = cli_parse_format(optarg, true, &o->format);
-			break;
-		case 'p':
-			o->progress = 1;
-			break;
-		case 'P':
-			o->progress = 0;
-			break;
-		case 'h':
-			*help = true;
-			return 0;
-		default:
-			return -EINVAL;
-		}
+	switch (c) {
+	case 'F':
+		filter_free(o->filter);
+		o->filter = NULL;
+		return filter_parse(&o->filter, optarg);
+	case 'f':
+		return cli_parse_format(optarg, true, &o->format);
+	default:
+		o->progress = c == 'p';
+		return 0;
 	}
-	if (!r)
-		r = cli_operands(&cmd_dump, argc, 1, 1);
-	if (!r)
-		o->path = argv[optind];
-	return r;
 }
+
+static const struct option longs[] = {
+	{"filter", required_argument, NULL, 'F'},
+	{"format", required_argument, NULL, 'f'},
+	{"progress", no_argument, NULL, 'p'},
+	{"no-progress", no_argument, NULL, 'P'},
+	{0},
+};
+
+static const struct cli_spec spec = {
+	.cmd = &cmd_dump,
+	.longs = longs,
+	.set = set,
+	.min = 1,
+	.max = 1,
+};
 
 static int run(int argc, char **argv)
 {
 	struct options o = {.progress = -1};
-	struct trace_reader *r = NULL;
-	bool help = false;
-	int err = parse(&o, argc, argv, &help);
+	int r = cli_on_traces(&spec, argc, argv, &o, dump);
 
-	if (!err && help)
-		return cli_help(&cmd_dump);
-	if (!err)
-		err = trace_reader_open(&r, o.path);
-	if (!err)
-		err = dump(&o, r);
-	trace_reader_close(r);
 	filter_free(o.filter);
-	return err;
+	return r;
 }
 
 const struct command cmd_dump = {"dump", "print a trace as text, JSON lines or CSV",

@@ -30,65 +30,6 @@ struct options {
 	int progress;
 };
 
-/* ---- output: a file beside the target that takes its name at the end ---- */
-
-struct output {
-	int fd;
-	char *temp; /* NULL: written in place (a pipe, a device) */
-};
-
-static int output_open(struct output *t, const struct options *o)
-{
-	struct stat st;
-
-	*t = (struct output){.fd = -1};
-	if (!strcmp(o->out, "-")) {
-		if (isatty(STDOUT_FILENO))
-			return fail(-EINVAL, "import: a trace is binary: not written to a "
-					     "terminal; name a file with -o");
-		t->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-		return t->fd < 0 ? fail(-errno, "standard output: %s", strerror(errno)) : 0;
-	}
-	if (!stat(o->out, &st)) {
-		if (S_ISDIR(st.st_mode))
-			return fail(-EISDIR, "%s: is a directory; name a file with -o", o->out);
-		if (S_ISREG(st.st_mode) && !o->force)
-			return fail(-EEXIST, "%s: exists; --force replaces it", o->out);
-		if (!S_ISREG(st.st_mode)) {
-			t->fd = open(o->out, O_WRONLY | O_CLOEXEC);
-			return t->fd < 0 ? fail(-errno, "%s: %s", o->out, strerror(errno)) : 0;
-		}
-	}
-	if (asprintf(&t->temp, "%s.tmp%ld", o->out, (long)getpid()) < 0) {
-		t->temp = NULL;
-		return fail(-ENOMEM, "out of memory");
-	}
-	t->fd = open(t->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (t->fd < 0) {
-		int r = fail(-errno, "%s: %s", o->out, strerror(errno));
-
-		free(t->temp);
-		t->temp = NULL;
-		return r;
-	}
-	return 0;
-}
-
-/* r: how the import went; returns it, or what failed here. */
-static int output_close(struct output *t, const struct options *o, int r)
-{
-	if (t->fd >= 0 && close(t->fd) < 0 && !r)
-		r = fail(-errno, "%s: %s", o->out, strerror(errno));
-	if (t->temp && !r &&
-		(o->force ? rename(t->temp, o->out)
-			  : renameat2(AT_FDCWD, t->temp, AT_FDCWD, o->out, RENAME_NOREPLACE)) < 0)
-		r = fail(-errno, "%s: %s", o->out, strerror(errno));
-	if (t->temp && r)
-		unlink(t->temp);
-	free(t->temp);
-	return r;
-}
-
 /* ---- input: a stream that counts what was read ---- */
 
 struct input {
@@ -156,7 +97,7 @@ static const struct importer *sniff(FILE *f)
 static int import(const struct options *o)
 {
 	struct input in = {.fd = -1};
-	struct output out;
+	struct cli_output out = {0};
 	const struct importer *from = o->from;
 	FILE *f = input_open(&in, o);
 	int r = f ? 0 : -EIO;
@@ -168,12 +109,10 @@ static int import(const struct options *o)
 	else if (!r && !from)
 		r = fail(-EINVAL, "%s: not of a format known here; --from=FORMAT names it", o->in);
 	if (!r) {
-		r = output_open(&out, o);
+		r = cli_output_open(&out, o->out, o->force);
 		if (!r)
 			r = from->run(f, o->in, out.fd);
-		if (r > 0)
-			r = 0;
-		r = output_close(&out, o, r);
+		r = cli_output_close(&out, MIN(r, 0));
 	}
 	if (f) {
 		cli_progress_end(&in.progress);
@@ -183,65 +122,70 @@ static int import(const struct options *o)
 	return r;
 }
 
-static int parse(struct options *o, int argc, char **argv, bool *help)
+static int set_from(struct options *o)
 {
-	static const struct option longs[] = {
-		{"from", required_argument, NULL, 'F'},
-		{"output", required_argument, NULL, 'o'},
-		{"force", no_argument, NULL, 'f'},
-		{"progress", no_argument, NULL, 'p'},
-		{"no-progress", no_argument, NULL, 'P'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
 	const char *names[ARRAY_SIZE(importers) + 1] = {NULL};
-	int c, i;
+	int i;
 
 	for (size_t k = 0; k < ARRAY_SIZE(importers); k++)
 		names[k] = importers[k].name;
-	while ((c = cli_getopt(argc, argv, "o:h", longs)) != -1) {
-		switch (c) {
-		case 'F':
-			i = cli_choice("--from", optarg, names);
-			if (i < 0)
-				return i;
-			o->from = &importers[i];
-			break;
-		case 'o':
-			o->out = optarg;
-			break;
-		case 'f':
-			o->force = true;
-			break;
-		case 'p':
-			o->progress = 1;
-			break;
-		case 'P':
-			o->progress = 0;
-			break;
-		case 'h':
-			*help = true;
-			return 0;
-		default:
-			return -EINVAL;
-		}
-	}
-	if (!o->out)
-		return fail(-EINVAL, "import: -o TRACE is missing: where to write the trace");
-	o->in = argv[optind];
-	return cli_operands(&cmd_import, argc, 1, 1);
+	i = cli_choice("--from", optarg, names);
+	if (i >= 0)
+		o->from = &importers[i];
+	return i;
 }
+
+static int set(void *ctx, int c)
+{
+	struct options *o = ctx;
+
+	switch (c) {
+	case 'F':
+		return set_from(o);
+	case 'o':
+		o->out = optarg;
+		return 0;
+	case 'f':
+		o->force = true;
+		return 0;
+	default:
+		o->progress = c == 'p';
+		return 0;
+	}
+}
+
+static const struct option longs[] = {
+	{"from", required_argument, NULL, 'F'},
+	{"output", required_argument, NULL, 'o'},
+	{"force", no_argument, NULL, 'f'},
+	{"progress", no_argument, NULL, 'p'},
+	{"no-progress", no_argument, NULL, 'P'},
+	{0},
+};
+
+static const struct cli_spec spec = {
+	.cmd = &cmd_import,
+	.longs = longs,
+	.shorts = "o:",
+	.set = set,
+	.min = 1,
+	.max = 1,
+};
 
 static int run(int argc, char **argv)
 {
 	struct options o = {.progress = -1};
-	bool help = false;
-	int r = parse(&o, argc, argv, &help);
+	int n = cli_parse(&spec, argc, argv, &o), r = 0;
 
-	if (r < 0)
+	if (n <= 0)
+		return n;
+	if (!o.out)
+		return fail(-EINVAL, "import: -o TRACE is missing: where to write the trace");
+	if (!strcmp(o.out, "-"))
+		r = cli_not_to_terminal("import");
+	if (r)
 		return r;
-	if (help)
-		return cli_help(&cmd_import);
+	o.in = argv[optind];
 	cli_catch_signals();
 	return import(&o);
 }

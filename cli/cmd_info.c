@@ -27,14 +27,7 @@ struct info {
 	struct u64map lanes, files;
 	uint64_t file_bytes; /* 0: a pipe */
 };
-enum { OPT_FORMAT = 256 };
 #define WALL_MAX (INT64_C(1) << 62)
-
-static const struct option longs[] = {
-	{"format", required_argument, NULL, OPT_FORMAT},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
 
 static int count(void *ctx, const struct event *ev)
 {
@@ -220,53 +213,42 @@ static void print_json(struct info *i)
 	putchar('\n');
 }
 
-static int info(const char *path, enum cli_format format)
+static int info(void *ctx, const struct cli_trace *t)
 {
-	struct info i = {.path = path};
-	struct trace_reader *reader = NULL;
+	const enum cli_format *format = ctx;
+	struct info i = {.path = t->path, .h = trace_reader_header(t->reader)};
 	struct stat st;
-	int r = trace_reader_open(&reader, path);
+	int r;
 
-	if (r)
-		return r;
 	u64map_init(&i.lanes);
 	u64map_init(&i.files);
-	i.h = trace_reader_header(reader);
-	r = trace_reader_each(reader, count, &i);
-	i.t = trace_reader_trailer(reader);
-	i.skipped = trace_reader_skipped(reader);
-	if (strcmp(path, "-") != 0 && !stat(path, &st) && S_ISREG(st.st_mode))
+	r = trace_reader_each(t->reader, count, &i);
+	i.t = trace_reader_trailer(t->reader);
+	i.skipped = trace_reader_skipped(t->reader);
+	if (strcmp(t->path, "-") != 0 && !stat(t->path, &st) && S_ISREG(st.st_mode))
 		i.file_bytes = st.st_size;
-	if (!r && format == CLI_JSON)
+	if (!r && *format == CLI_JSON)
 		print_json(&i);
 	else if (!r)
 		print_text(&i);
 	u64map_fini(&i.lanes);
 	u64map_fini(&i.files);
-	trace_reader_close(reader);
-	return r < 0 ? r : CLI_OK;
+	return r;
 }
+
+static const struct cli_spec spec = {
+	.cmd = &cmd_info,
+	.longs = cli_format_option,
+	.set = cli_set_format,
+	.min = 1,
+	.max = 1,
+};
 
 static int run(int argc, char **argv)
 {
 	enum cli_format format = CLI_TEXT;
-	int c, r;
 
-	while ((c = cli_getopt(argc, argv, "h", longs)) != -1) {
-		switch (c) {
-		case OPT_FORMAT:
-			r = cli_parse_format(optarg, false, &format);
-			if (r)
-				return r;
-			break;
-		case 'h':
-			return cli_help(&cmd_info);
-		default:
-			return -EINVAL;
-		}
-	}
-	r = cli_operands(&cmd_info, argc, 1, 1);
-	return r ? r : info(argv[optind], format);
+	return cli_on_traces(&spec, argc, argv, &format, info);
 }
 
 const struct command cmd_info = {"info", "what a trace holds, at a glance",

@@ -28,18 +28,18 @@ static const struct option longs[] = {
 	{"format", required_argument, NULL, 't'},
 	{"pid-file", required_argument, NULL, 'p'},
 	{"no-record", no_argument, NULL, 'N'},
-	{"help", no_argument, NULL, 'h'},
 	{0},
 };
 
 #define MAX_SIZE_LEAST (256u << 10)
 
-static int parse_option(struct options *o, int c)
+static int set(void *ctx, int c)
 {
 	static const char *const views[] = {"app", "storage", NULL};
 	static const char *const contents[] = {"none", "summary", "full", NULL};
 	static const char *const snapshots[] = {"touched", "full", NULL};
-	uint64_t n;
+	struct options *o = ctx;
+	uint64_t n = 0;
 	int r = 0;
 
 	switch (c) {
@@ -77,12 +77,8 @@ static int parse_option(struct options *o, int c)
 		o->job.r.snapshot_full = r == 1;
 		break;
 	case 'l':
-		r = util_parse_u64(optarg, &n);
-		if (r)
-			return fail_in(r, "record: --level");
-		if (n < 1 || n > 19)
-			r = fail(-EINVAL, "record: --level=%s is not from 1 to 19", optarg);
-		o->job.r.level = r < 0 ? 0 : (int)n;
+		r = cli_number("record: --level", optarg, 1, 19, &n);
+		o->job.r.level = (int)n;
 		break;
 	case 'F':
 		o->job.r.force = true;
@@ -96,8 +92,6 @@ static int parse_option(struct options *o, int c)
 	case 'N':
 		o->no_record = true;
 		break;
-	default:
-		return -EINVAL;
 	}
 	return MIN(r, 0);
 }
@@ -138,10 +132,7 @@ static int check_stdout(const struct options *o)
 	if (!o->job.command && !o->foreground)
 		return fail(-EINVAL, "record: -o - needs COMMAND or --foreground: in the "
 				     "background standard output carries the daemon's pid");
-	if (isatty(STDOUT_FILENO))
-		return fail(-EINVAL, "record: a trace is binary: not written to a terminal; name a "
-				     "file with -o");
-	return 0;
+	return cli_not_to_terminal("record");
 }
 
 /* Cuts the arguments at "--"; what follows is COMMAND. */
@@ -156,6 +147,15 @@ static int cut_command(struct options *o, int argc, char **argv)
 	return argc;
 }
 
+static const struct cli_spec spec = {
+	.cmd = &cmd_record,
+	.longs = longs,
+	.shorts = "o:f",
+	.set = set,
+	.min = 1,
+	.max = 2,
+};
+
 static int run(int argc, char **argv)
 {
 	struct options o = {
@@ -163,21 +163,14 @@ static int run(int argc, char **argv)
 	_free_ char *quoted = NULL;
 	time_t now = time(NULL);
 	struct tm tm;
-	int c;
+	int n, r;
 
 	argc = cut_command(&o, argc, argv);
-	while ((c = cli_getopt(argc, argv, "o:fh", longs)) != -1) {
-		if (c == 'h')
-			return cli_help(&cmd_record);
-		c = parse_option(&o, c);
-		if (c < 0)
-			return c;
-	}
-	c = cli_operands(&cmd_record, argc, 1, 2);
-	if (c < 0)
-		return c;
+	n = cli_parse(&spec, argc, argv, &o);
+	if (n <= 0)
+		return n;
 	o.job.r.source = argv[optind];
-	o.job.r.mountpoint = argc - optind > 1 ? argv[optind + 1] : NULL;
+	o.job.r.mountpoint = n > 1 ? argv[optind + 1] : NULL;
 	if (o.no_record) {
 		o.job.r.trace_path = NULL;
 	} else if (!o.job.r.trace_path) {
@@ -185,9 +178,9 @@ static int run(int argc, char **argv)
 			localtime_r(&now, &tm));
 		o.job.r.trace_path = o.trace_default;
 	}
-	c = check_stdout(&o);
-	if (c < 0)
-		return c;
+	r = check_stdout(&o);
+	if (r < 0)
+		return r;
 	if (!o.job.command)
 		return o.foreground ? record_foreground(&o.job) : record_background(&o.job);
 	if (!o.job.command[0])

@@ -15,23 +15,20 @@
 
 static const char *const by_names[] = {"op", "path", "size", "thread", "phase", NULL};
 
-struct options {
-	const char *path;
+struct job {
 	enum cli_format format;
 	enum stats_key by;
-};
-
-struct sink {
+	const char *path;
 	struct stats stats;
 	struct stats_table *table;
 };
 
 static int put(void *ctx, const struct event *ev)
 {
-	struct sink *s = ctx;
-	int r = stats_put(&s->stats, ev);
+	struct job *j = ctx;
+	int r = stats_put(&j->stats, ev);
 
-	return r ? r : stats_table_put(s->table, ev);
+	return r ? r : stats_table_put(j->table, ev);
 }
 
 /* ---- text ---- */
@@ -76,9 +73,10 @@ static void text_line(const char *what, const struct hist *h)
 			T(hist_quantile(h, 0.99)), T(h->max));
 }
 
-static void print_text(const struct options *o, const struct stats *s,
-	const struct stats_row *const *rows, size_t n)
+static void print_text(const struct job *o, const struct stats_row *const *rows, size_t n)
 {
+	const struct stats *s = &o->stats;
+
 	printf("%s: %" PRIu64 " operations (%" PRIu64 " failed) by %" PRIu64 " threads in %.3f s\n",
 		o->path, s->all.lat.count, s->all.errors, s->lanes,
 		((double)s->last_end_ns - (double)s->first_start_ns) / 1e9);
@@ -122,9 +120,9 @@ static void json_writes(struct json *j, const char *key, const struct hist *h)
 	json_end(j, '}');
 }
 
-static void print_json(const struct options *o, const struct stats *s,
-	const struct stats_row *const *rows, size_t n)
+static void print_json(const struct job *o, const struct stats_row *const *rows, size_t n)
 {
+	const struct stats *s = &o->stats;
 	struct json j;
 
 	json_init(&j, stdout, 2);
@@ -159,82 +157,64 @@ static void print_json(const struct options *o, const struct stats *s,
 	putchar('\n');
 }
 
-static int report(const struct options *o, struct trace_reader *r, struct sink *s)
+static int report(void *ctx, const struct cli_trace *t)
 {
 	const struct stats_row **rows;
+	struct job *j = ctx;
 	size_t n;
-	int err = trace_reader_each(r, put, s);
+	int r = stats_init(&j->stats);
 
-	if (!err)
-		err = stats_table_rows(s->table, &rows, &n);
-	if (err)
-		return err;
-	if (o->format == CLI_JSON)
-		print_json(o, &s->stats, rows, n);
+	j->path = t->path;
+	if (!r)
+		r = stats_table_new(&j->table, j->by);
+	if (!r)
+		r = trace_reader_each(t->reader, put, j);
+	if (!r)
+		r = stats_table_rows(j->table, &rows, &n);
+	if (r)
+		return r;
+	if (j->format == CLI_JSON)
+		print_json(j, rows, n);
 	else
-		print_text(o, &s->stats, rows, n);
-	err = cli_flush();
-	if (!err && trace_reader_cut(r))
-		fprintf(stderr, "iotape: %s: cut: the recording did not end properly\n", o->path);
-	return err;
+		print_text(j, rows, n);
+	cli_note_cut(t);
+	return 0;
 }
 
-static int parse(struct options *o, int argc, char **argv, bool *help)
+static int set(void *ctx, int c)
 {
-	static const struct option longs[] = {
-		{"by", required_argument, NULL, 'b'},
-		{"format", required_argument, NULL, 'f'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	int c, r = 0;
+	struct job *j = ctx;
+	int r;
 
-	while (r >= 0 && (c = cli_getopt(argc, argv, "h", longs)) != -1) {
-		switch (c) {
-		case 'b':
-			r = cli_choice("--by", optarg, by_names);
-			if (r >= 0)
-				o->by = (enum stats_key)r;
-			break;
-		case 'f':
-			r = cli_parse_format(optarg, false, &o->format);
-			break;
-		case 'h':
-			*help = true;
-			return 0;
-		default:
-			return -EINVAL;
-		}
-	}
-	if (r >= 0)
-		r = cli_operands(&cmd_stat, argc, 1, 1);
-	if (!r)
-		o->path = argv[optind];
+	if (c == 'f')
+		return cli_parse_format(optarg, false, &j->format);
+	r = cli_choice("--by", optarg, by_names);
+	j->by = (enum stats_key)MAX(r, 0);
 	return r;
 }
 
+static const struct option longs[] = {
+	{"by", required_argument, NULL, 'b'},
+	{"format", required_argument, NULL, 'f'},
+	{0},
+};
+
+static const struct cli_spec spec = {
+	.cmd = &cmd_stat,
+	.longs = longs,
+	.set = set,
+	.min = 1,
+	.max = 1,
+};
+
 static int run(int argc, char **argv)
 {
-	struct options o = {0};
-	struct trace_reader *r = NULL;
-	struct sink s = {0};
-	bool help = false;
-	int err = parse(&o, argc, argv, &help);
+	struct job j = {0};
+	int r = cli_on_traces(&spec, argc, argv, &j, report);
 
-	if (!err && help)
-		return cli_help(&cmd_stat);
-	if (!err)
-		err = stats_init(&s.stats);
-	if (!err)
-		err = stats_table_new(&s.table, o.by);
-	if (!err)
-		err = trace_reader_open(&r, o.path);
-	if (!err)
-		err = report(&o, r, &s);
-	trace_reader_close(r);
-	stats_table_free(s.table);
-	stats_fini(&s.stats);
-	return err;
+	stats_table_free(j.table);
+	stats_fini(&j.stats);
+	return r;
 }
 
 const struct command cmd_stat = {"stat", "show where the time of a trace went",

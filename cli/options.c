@@ -9,8 +9,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define SHORTS_MAX 64
-#define WORD_MAX   32
+#define SHORTS_MAX  64
+#define OPTIONS_MAX 64
+#define WORD_MAX    32
 
 /* Levenshtein distance with neighbours swapped counted once (optimal string alignment); words
  * beyond WORD_MAX are far from everything. */
@@ -183,6 +184,38 @@ int cli_operands(const struct command *cmd, int argc, int min, int max)
 		n < min ? "something is missing" : "too many operands", len, line);
 }
 
+static void join(struct option *all, const struct cli_spec *s)
+{
+	const struct option *const tables[] = {s->longs, s->more};
+	struct option *out = all;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		for (const struct option *o = tables[i]; o && o->name; o++)
+			if (out < all + OPTIONS_MAX - 2)
+				*out++ = *o;
+	*out++ = (struct option){"help", no_argument, NULL, 'h'};
+	*out = (struct option){0};
+}
+
+int cli_parse(const struct cli_spec *s, int argc, char **argv, void *ctx)
+{
+	struct option all[OPTIONS_MAX];
+	char shorts[SHORTS_MAX / 2];
+	int c, r;
+
+	join(all, s);
+	snprintf(shorts, sizeof(shorts), "%sh", s->shorts ? s->shorts : "");
+	while ((c = cli_getopt(argc, argv, shorts, all)) != -1) {
+		if (c == 'h')
+			return cli_help(s->cmd);
+		r = c == '?' ? -EINVAL : s->set(ctx, c);
+		if (r < 0)
+			return r;
+	}
+	r = cli_operands(s->cmd, argc, s->min, s->max);
+	return r < 0 ? r : argc - optind;
+}
+
 int cli_choice(const char *option, const char *s, const char *const *names)
 {
 	struct cli_nearest best = {0};
@@ -212,6 +245,45 @@ int cli_parse_format(const char *s, bool csv_too, enum cli_format *out)
 	if (i < 0)
 		return i;
 	*out = (enum cli_format)i;
+	return 0;
+}
+
+const struct option cli_format_option[] = {
+	{"format", required_argument, NULL, 'f'},
+	{0},
+};
+
+int cli_set_format(void *ctx, int c)
+{
+	(void)c; /* there is but one */
+	return cli_parse_format(optarg, false, ctx);
+}
+
+int cli_number(const char *option, const char *s, uint64_t least, uint64_t most, uint64_t *out)
+{
+	int r = util_parse_u64(s, out);
+
+	if (r)
+		return fail_in(r, "%s", option);
+	if (*out < least || *out > most)
+		return fail(-EINVAL, "%s: %s is not from %llu to %llu", option, s,
+			(unsigned long long)least, (unsigned long long)most);
+	return 0;
+}
+
+int cli_append(const char ***list, const char *word)
+{
+	const char **longer;
+	size_t n = 0;
+
+	while (*list && (*list)[n])
+		n++;
+	longer = realloc(*list, (n + 2) * sizeof(*longer));
+	if (!longer)
+		return fail(-ENOMEM, "out of memory");
+	longer[n] = word;
+	longer[n + 1] = NULL;
+	*list = longer;
 	return 0;
 }
 

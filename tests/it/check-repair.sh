@@ -47,11 +47,19 @@ expect 0 "$IOTAPE" check "$T/bad-good.tape" >/dev/null
 ok "a damaged frame in the middle loses its own 4,000 events and nothing else"
 
 expect 2 "$IOTAPE" check "$T/t.tape" --repair="$T/rest" 2>"$T/err"
-grep -q "cannot create" "$T/err" || die "$(cat "$T/err")"
-[ -s "$T/rest" ] || die "an existing file was overwritten"
+grep -q "exists; --force" "$T/err" || die "$(cat "$T/err")"
+cmp <("$IOTAPE" dump "$T/bad-good.tape" | grep -v '^#') "$T/rest" || die "an existing file was overwritten"
+"$IOTAPE" check "$T/bad.tape" --repair=- 2>"$T/err" | cat >"$T/piped.tape"
+[ "${PIPESTATUS[0]}" = 1 ] && cmp "$T/piped.tape" "$T/bad-good.tape" || die "a repair to a pipe is another"
+grep -q 'bad.tape: damaged' "$T/err" || die "--repair=-: $(cat "$T/err")"
+cp "$T/bad.tape" "$T/self.tape"
+expect 1 "$IOTAPE" check "$T/self.tape" --repair="$T/self.tape" --force >/dev/null
+cmp "$T/self.tape" "$T/bad-good.tape" || die "a trace repaired in its place is another"
+compgen -G "$T/*.tmp*" >/dev/null && die "left: $(echo "$T"/*.tmp*)"
+ok "an existing file stays unless --force; a pipe and the trace itself can be repaired to"
 for f in "$T/t.txt" "$T/missing" /dev/null; do
 	expect 2 "$IOTAPE" check "$f" --repair="$T/none.tape" 2>"$T/err"
 	[ "$(wc -l <"$T/err")" = 1 ] || die "$f: $(cat "$T/err")"
-	[ ! -e "$T/none.tape" ] || die "a repair of nothing was left behind"
+	compgen -G "$T/none.tape*" >/dev/null && die "a repair of nothing was left behind"
 done
 ok "no trace, no repair: exit 2, one line, nothing left"

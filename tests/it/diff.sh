@@ -36,3 +36,8 @@ expect 1 "$IOTAPE" diff --format=json "$T/a.tape" <("$IOTAPE" dump "$T/a.tape" |
 grep -q '"only_a": 1' "$T/out" || die "JSON: $(cat "$T/out")"
 expect 2 "$IOTAPE" diff "$T/a.tape" "$T/none.tape" 2>/dev/null
 ok "JSON and trouble"
+
+sed '/^#trailer/,$d' "$T/a.txt" | "$IOTAPE" import - -o "$T/cut.tape" || die "import of a text without a trailer"
+expect 0 "$IOTAPE" diff "$T/cut.tape" "$T/a.tape" >"$T/out" 2>"$T/err"
+[ "$(wc -l <"$T/err")" = 1 ] && grep -q 'cut.tape: cut: ' "$T/err" || die "a cut trace: $(cat "$T/err")"
+ok "a cut trace is told"

@@ -128,17 +128,86 @@ static void choices(void **state)
 	assert_int_equal(f, CLI_CSV);
 }
 
-static void operands(void **state)
+/* Counts in *ctx what it was given. */
+static int set(void *ctx, int c)
 {
+	unsigned *seen = ctx;
+
+	*seen = *seen * 10 + (c == 'o' ? 1 : c == 'x' ? 2 : 3);
+	return c == 'x' ? fail(-EINVAL, "x is never right") : 0;
+}
+
+static void specs(void **state)
+{
+	static const struct option own[] = {
+		{"output", required_argument, NULL, 'o'},
+		{"xyz", no_argument, NULL, 'x'},
+		{0},
+	};
+	static const struct option more[] = {{"quiet", no_argument, NULL, 300}, {0}};
 	static const struct command cmd = {"diff", "", "usage: iotape diff A B\nmore\n", NULL};
+	static const struct cli_spec spec = {&cmd, own, more, "o:", set, 1, 2};
+	static const struct {
+		const char *line;
+		int want;
+		unsigned seen;
+		const char *text;
+	} t[] = {
+		{"diff a", 1, 0, NULL},
+		{"diff a b", 2, 0, NULL},
+		{"diff --output=x a -o y --quiet b", 2, 113, NULL},
+		{"diff", -EINVAL, 0, "diff: something is missing; usage: iotape diff A B"},
+		{"diff a b c", -EINVAL, 0, "diff: too many operands; usage: iotape diff A B"},
+		{"diff --quiet --xyz --quiet a", -EINVAL, 32, "x is never right"},
+		{"diff --quite a", -EINVAL, 0, "unknown option --quite; did you mean --quiet?"},
+		{"diff --hlep", -EINVAL, 0, "unknown option --hlep; did you mean --help?"},
+	};
 
 	(void)state;
-	optind = 1;
-	assert_int_equal(cli_operands(&cmd, 3, 2, 2), 0);
-	assert_int_equal(cli_operands(&cmd, 2, 2, 2), -EINVAL);
-	assert_string_equal(fail_text(), "diff: something is missing; usage: iotape diff A B");
-	assert_int_equal(cli_operands(&cmd, 4, 2, 2), -EINVAL);
-	assert_string_equal(fail_text(), "diff: too many operands; usage: iotape diff A B");
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		char words[64], *argv[8], *save = NULL;
+		unsigned seen = 0;
+		int argc = 0, r;
+
+		snprintf(words, sizeof(words), "%s", t[i].line);
+		for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
+			argv[argc++] = w;
+		argv[argc] = NULL;
+		optind = 0;
+		r = cli_parse(&spec, argc, argv, &seen);
+		if (r != t[i].want || seen != t[i].seen ||
+			(t[i].text && !strstr(fail_text(), t[i].text)))
+			fail_msg("'%s': %d, %u, %s", t[i].line, r, seen, fail_text());
+	}
+}
+
+static void numbers(void **state)
+{
+	uint64_t v = 0;
+
+	(void)state;
+	assert_int_equal(cli_number("--n", "3", 1, 3, &v), 0);
+	assert_int_equal(v, 3);
+	assert_int_equal(cli_number("--n", "4", 1, 3, &v), -EINVAL);
+	assert_string_equal(fail_text(), "--n: 4 is not from 1 to 3");
+	assert_int_equal(cli_number("--n", "0", 1, 3, &v), -EINVAL);
+	assert_int_equal(cli_number("--n", "1x", 1, 3, &v), -EINVAL);
+	assert_non_null(strstr(fail_text(), "--n: "));
+	assert_int_equal(cli_number("--n", "18446744073709551615", 0, UINT64_MAX, &v), 0);
+	assert_true(v == UINT64_MAX);
+}
+
+static void lists(void **state)
+{
+	const char **list = NULL;
+
+	(void)state;
+	assert_int_equal(cli_append(&list, "a"), 0);
+	assert_int_equal(cli_append(&list, "b"), 0);
+	assert_string_equal(list[0], "a");
+	assert_string_equal(list[1], "b");
+	assert_null(list[2]);
+	free(list);
 }
 
 static void quiet_progress(void **state)
@@ -163,7 +232,9 @@ int main(void)
 		cmocka_unit_test(mistakes),
 		cmocka_unit_test(nearest),
 		cmocka_unit_test(choices),
-		cmocka_unit_test(operands),
+		cmocka_unit_test(specs),
+		cmocka_unit_test(numbers),
+		cmocka_unit_test(lists),
 		cmocka_unit_test(quiet_progress),
 	};
 
