@@ -33,8 +33,6 @@ extern const struct command cmd_record, cmd_replay, cmd_compare, cmd_diff, cmd_i
  * cli_help() and return CLI_OK). */
 int cli_getopt(int argc, char **argv, const char *shorts, const struct option *longs);
 int cli_help(const struct command *cmd);
-/* Nothing but at least min and at most max operands may be left: -EINVAL naming the usage line. */
-int cli_operands(const struct command *cmd, int argc, int min, int max);
 /* What a command takes. --help and -h are added to it. */
 struct cli_spec {
 	const struct command *cmd;

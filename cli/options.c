@@ -172,16 +172,16 @@ int cli_help(const struct command *cmd)
 	return CLI_OK;
 }
 
-int cli_operands(const struct command *cmd, int argc, int min, int max)
+static int check_operands(const struct cli_spec *s, int n)
 {
-	int n = argc - optind;
-	const char *line = strncmp(cmd->help, "usage: ", 7) ? cmd->help : cmd->help + 7;
+	const char *help = s->cmd->help;
+	const char *line = strncmp(help, "usage: ", 7) ? help : help + 7;
 	int len = (int)strcspn(line, "\n");
 
-	if (n >= min && n <= max)
-		return 0;
-	return fail(-EINVAL, "%s: %s; usage: %.*s", cmd->name,
-		n < min ? "something is missing" : "too many operands", len, line);
+	if (n >= s->min && n <= s->max)
+		return n;
+	return fail(-EINVAL, "%s: %s; usage: %.*s", s->cmd->name,
+		n < s->min ? "something is missing" : "too many operands", len, line);
 }
 
 static void join(struct option *all, const struct cli_spec *s)
@@ -212,8 +212,7 @@ int cli_parse(const struct cli_spec *s, int argc, char **argv, void *ctx)
 		if (r < 0)
 			return r;
 	}
-	r = cli_operands(s->cmd, argc, s->min, s->max);
-	return r < 0 ? r : argc - optind;
+	return check_operands(s, argc - optind);
 }
 
 int cli_choice(const char *option, const char *s, const char *const *names)

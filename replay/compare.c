@@ -130,8 +130,11 @@ static int check_tree(
 	if (run->tree_differences && !x->o->force)
 		return fail(-EILSEQ,
 			"%s on %s: refused, the tree differs from what the recording left: %s; "
-			"--force goes on",
-			x->c->workloads[w].name, backend_name(b), text);
+			"--force goes on%s",
+			x->c->workloads[w].name, backend_name(b), text,
+			run->skipped && !x->o->replay.privileged
+				? ", --privileged makes devices too"
+				: "");
 	return 0;
 }
 

@@ -8,6 +8,10 @@
 
 #include <math.h>
 
+const char *const report_order_names[] = {"trace", "resource", "thread", NULL};
+const char *const report_pace_names[] = {"asap", "think", "clock", NULL};
+const char *const report_append_names[] = {"offset", "native", NULL};
+
 static void ops_json(struct json *j, const struct report_run *run)
 {
 	json_object(j, "ops");
@@ -184,16 +188,14 @@ static void pair_json(struct json *j, const struct compare *c, const struct comp
 
 void compare_json(const struct compare *c, FILE *out)
 {
-	static const char *const orders[] = {"trace", "resource", "thread"};
-	static const char *const paces[] = {"asap", "think", "clock"};
 	struct json j;
 
 	json_init(&j, out, 2);
 	json_object(&j, NULL);
 	json_str(&j, "iotape", IOTAPE_VERSION);
 	json_u64(&j, "rounds", c->rounds);
-	json_str(&j, "order", orders[c->order]);
-	json_str(&j, "pace", paces[c->pace]);
+	json_str(&j, "order", report_order_names[c->order]);
+	json_str(&j, "pace", report_pace_names[c->pace]);
 	json_f64(&j, "speed", c->speed);
 	json_str(&j, "cache", c->cold ? "cold" : "warm");
 	json_bool(&j, "sync", c->synced);

@@ -272,7 +272,6 @@ static void header(const struct compare *c, FILE *out)
 {
 	static const char *const paces[] = {
 		"as fast as the order allows", "with recorded think time", "at recorded times"};
-	static const char *const orders[] = {"trace", "resource", "thread"};
 	char a[24], b[24];
 
 	fprintf(out,
@@ -280,7 +279,7 @@ static void header(const struct compare *c, FILE *out)
 		c->n_workloads, c->n_workloads == 1 ? "" : "s", c->n_backends,
 		c->n_backends == 1 ? "" : "s", c->rounds, c->rounds == 1 ? "" : "s", c->seed);
 	fprintf(out, "%s caches, %s, order \"%s\", time %s; 1 MB = 1000000 bytes\n",
-		c->cold ? "cold" : "warm", paces[c->pace], orders[c->order],
+		c->cold ? "cold" : "warm", paces[c->pace], report_order_names[c->order],
 		c->synced ? "includes the final sync" : "without the final sync");
 	bytes_text(a, sizeof(a), c->machine.memory_bytes);
 	fprintf(out, "%s, %s, %u x %s, %s of memory, load %.2f\n\n", c->machine.os,

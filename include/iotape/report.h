@@ -51,6 +51,10 @@ void report_run_json(struct json *j, const char *key, const struct report_run *r
 void report_cell_json(struct json *j, const char *key, const char *workload, const char *backend,
 	const struct report_run *runs, size_t n);
 
+/* The words of options and reports for the enums of replay.h, in their order, NULL-terminated. */
+extern const char *const report_order_names[], *const report_pace_names[],
+						       *const report_append_names[];
+
 /* The machine that measured: no names, nothing that identifies its owner. */
 struct report_machine {
 	char os[128], kernel[160], arch[80], cpu[128];

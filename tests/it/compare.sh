@@ -67,6 +67,22 @@ refused "--keep" "$T/files.tape" --on "r=rdm:$T/r.img,size=64M" --keep
 left_nothing "$T/a" "$T/b"
 ok "refusals: exit 2 and one line"
 
+# device nodes and set-id bits: only when asked for, whoever runs it
+sed '/^#trailer/,$d' "$T/other.txt" >"$T/dev.txt"
+echo "999 +9.000000000s 50000ns q0 L1 mknod iid=99 parent=1 name=\"null\" = 0 mode=020666 rdev=259" >>"$T/dev.txt"
+"$IOTAPE" import "$T/dev.txt" -o "$T/dev.tape" || die "import"
+refused "--privileged makes devices too" "$T/dev.tape" --on "$T/a" --rounds=1
+left_nothing "$T/a"
+[ "$(id -u)" != 0 ] || expect 0 "$IOTAPE" compare "$T/dev.tape" --on "$T/a" --rounds=1 --privileged >/dev/null
+ok "no device node without --privileged"
+
+echo old >"$T/old.json"
+refused "backend gone" "$T/files.tape" --on "gone=$T/none" --json="$T/old.json"
+[ "$(cat "$T/old.json")" = old ] || die "a failed compare cost the JSON that was there"
+refused "--json" "$T/files.tape" --on "$T/a" --json="$T"
+compgen -G "$T/*.json.tmp*" >/dev/null && die "left: $(echo "$T"/*.json.tmp*)"
+ok "--json=FILE is replaced by a whole one only"
+
 mkdir "$T/kept"
 expect 0 "$IOTAPE" compare "$T/files.tape" --on "$T/kept" --rounds=2 --keep >/dev/null
 [ "$(ls "$T/kept" | wc -l)" = 2 ] && [ "$(cat "$T"/kept/*/f3 | wc -c)" = 600000 ] ||

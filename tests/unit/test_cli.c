@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "../../cli/cli_priv.h"
+#include "../../cli/replay_cmd.h"
 
 static const struct option longs[] = {
 	{"format", required_argument, NULL, 'f'},
@@ -210,6 +210,60 @@ static void lists(void **state)
 	free(list);
 }
 
+/* One meaning and one limit of what replay and compare share; '' in text: it is taken. */
+static void replay_options(void **state)
+{
+	static const struct {
+		const char *option, *value, *text;
+	} t[] = {
+		{"pace", "think", ""},
+		{"pace", "thnik", "none of asap, think, clock; did you mean think?"},
+		{"order", "trace", ""},
+		{"order", "resource-order", "none of trace, resource, thread"},
+		{"append", "natvie", "none of offset, native; did you mean native?"},
+		{"cache", "wram", "none of cold, warm; did you mean warm?"},
+		{"format", "jsno", "none of text, json; did you mean json?"},
+		{"format", "csv", "none of text, json"},
+		{"speed", "0.000001", ""},
+		{"speed", "1000000", ""},
+		{"speed", "2x", ""},
+		{"speed", "0", "--speed: '0' is no factor"},
+		{"speed", "-1", "no factor"},
+		{"speed", "1000001", "no factor"},
+		{"speed", "nan", "no factor"},
+		{"speed", "inf", "no factor"},
+		{"speed", "", "no factor"},
+		{"speed", "2y", "no factor"},
+		{"threads", "4096", ""},
+		{"threads", "0", "--threads: 0 is not from 1 to 4096"},
+		{"threads", "4097", "not from 1 to 4096"},
+		{"seed", "0", ""},
+		{"seed", "-1", "--seed"},
+		{"filter", "op=write", ""},
+		{"filter", "op", "op"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		const struct option *row = replay_option_table;
+		struct replay_options o;
+		bool good;
+		int r;
+
+		while (row->name && strcmp(row->name, t[i].option) != 0)
+			row++;
+		assert_non_null(row->name);
+		fail(0, "%s", "");
+		replay_options_init(&o);
+		optarg = (char *)t[i].value;
+		r = replay_options_set(&o, row->val);
+		good = !*t[i].text;
+		if (r != (good ? 0 : -EINVAL) || !strstr(fail_text(), t[i].text))
+			fail_msg("--%s=%s: %d, %s", t[i].option, t[i].value, r, fail_text());
+		replay_options_fini(&o);
+	}
+}
+
 static void quiet_progress(void **state)
 {
 	struct cli_progress p;
@@ -235,6 +289,7 @@ int main(void)
 		cmocka_unit_test(specs),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(lists),
+		cmocka_unit_test(replay_options),
 		cmocka_unit_test(quiet_progress),
 	};
 
