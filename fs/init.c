@@ -6,7 +6,8 @@
  * shared maps of direct-I/O files and for set-id bits cleared by the file system, and a TMPFILE
  * request, which has the layout of a CREATE, is handed on as one (its flags hold O_TMPFILE).
  */
-#include "fs_priv.h"
+#include "lock_priv.h"
+#include "mirror_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,6 +128,7 @@ int fs_new(struct fs **out, int source_fd, struct queue *queue, enum record_view
 	fs->root = !geteuid();
 	fs->next_iid = EVENT_ROOT_IID;
 	fs->next_oid = 1;
+	fs->next_owner = 1;
 	fd = fcntl(source_fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		r = fail(-errno, "cannot use the source directory: %s", strerror(errno));

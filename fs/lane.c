@@ -6,13 +6,14 @@
  * waits for its reply, and puts the OP_LANE event. A thread id that was quiet for a while is
  * looked up again: with another birth it is another thread and gets a lane of its own.
  */
-#include "fs_priv.h"
+#include "queue_priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>

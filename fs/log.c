@@ -7,7 +7,7 @@
  *
  * One thread at a time; only the state may be looked at by others.
  */
-#include "fs_priv.h"
+#include "queue_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

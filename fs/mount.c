@@ -4,7 +4,7 @@
  * away only after /proc/self/mountinfo says that what lies on top at the path is ours. libfuse's
  * own unmount goes by the path alone, which for a mount over the source itself may be another's.
  */
-#include "fs_priv.h"
+#include "record_priv.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * serves all but truncation by name; a change of size acts as the caller, so that set-id bits go
  * when they would natively.
  */
-#include "fs_priv.h"
+#include "mirror_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

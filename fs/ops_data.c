@@ -5,7 +5,7 @@
  * below itself, and the offset that came out is what is recorded. Page-cache write-back of a shared
  * map must go where it belongs whatever the flags of the handle that the kernel chose for it.
  */
-#include "fs_priv.h"
+#include "mirror_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

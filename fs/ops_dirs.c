@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations on open directories. Each request reads the directory anew from the cookie that the
- * kernel asks for (d_off of the file system below), and nothing that did not fit into a reply is
- * kept: no stale entries, and seekdir works as below. Entries that the trace does not know yet are
- * snapped: by name and type in a plain listing, whole in a readdirplus.
+ * Listings. Each request reads the directory anew from the cookie that the kernel asks for (d_off
+ * of the file system below), and nothing that did not fit into a reply is kept: no stale entries,
+ * and seekdir works as below. Entries that the trace does not know yet are snapped: by name and
+ * type in a plain listing, whole in a readdirplus.
  */
-#include "fs_priv.h"
+#include "mirror_priv.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,40 +21,6 @@ struct listing {
 	size_t room, used;
 	int64_t entries;
 };
-
-void mirror_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	struct fs *fs = fuse_req_userdata(req);
-	struct inode *in = inode_of(fs, ino);
-	struct handle *h = NULL;
-	struct probe p;
-	int fd, err = 0;
-
-	probe_begin(&p, fs, req, OP_OPENDIR);
-	cred_daemon(fs);
-	p.ev.iid = in->iid;
-	p.ev.flags = (uint32_t)fi->flags;
-	probe_call(&p);
-	fd = openat(inode_fd(in), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		err = errno;
-	probe_done(&p, -err);
-	if (!err) {
-		h = handle_new(fs, in, fd, fi->flags);
-		if (h) {
-			p.ev.oid = h->oid;
-			fi->fh = (uintptr_t)h;
-		} else {
-			close(fd);
-			err = ENOMEM;
-		}
-	}
-	probe_end(&p);
-	if (err)
-		fuse_reply_err(req, err);
-	else if (fuse_reply_open(req, fi) == -ENOENT)
-		handle_free(fs, h);
-}
 
 static bool is_dots(const char *name)
 {
@@ -178,41 +144,4 @@ void mirror_readdirplus(
 {
 	(void)ino;
 	list(req, size, off, fi, true);
-}
-
-void mirror_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	struct handle *h = handle_of(fi);
-	struct fs *fs = fuse_req_userdata(req);
-	struct probe p;
-
-	(void)ino;
-	probe_begin(&p, fs, req, OP_RELEASEDIR);
-	p.ev.iid = h->inode->iid;
-	p.ev.oid = h->oid;
-	probe_call(&p);
-	handle_free(fs, h);
-	probe_done(&p, 0);
-	probe_end(&p);
-	fuse_reply_err(req, 0);
-}
-
-void mirror_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
-{
-	struct handle *h = handle_of(fi);
-	struct fs *fs = fuse_req_userdata(req);
-	struct probe p;
-	int err;
-
-	(void)ino;
-	probe_begin(&p, fs, req, OP_FSYNCDIR);
-	cred_daemon(fs);
-	p.ev.iid = h->inode->iid;
-	p.ev.oid = h->oid;
-	p.ev.flags = datasync ? 1 : 0;
-	probe_call(&p);
-	err = (datasync ? fdatasync(h->fd) : fsync(h->fd)) < 0 ? errno : 0;
-	probe_done(&p, -err);
-	probe_end(&p);
-	fuse_reply_err(req, err);
 }

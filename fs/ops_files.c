@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations on open files but for their data: open, flush, release, fsync, ioctl, poll; and what a
- * handle is. A file is opened again through /proc/self/fd of its inode, so no name is looked up.
- * Only ioctls whose argument is plain data of known size are handed through: one that holds
- * pointers would make the kernel use the daemon's memory.
+ * Operations on open files and directories but for their data and listings: open, flush, release,
+ * fsync, ioctl, poll; and what a handle is. A file is opened again through /proc/self/fd of its
+ * inode, so no name is looked up. Only ioctls whose argument is plain data of known size are handed
+ * through: one that holds pointers would make the kernel use the daemon's memory.
  */
-#include "fs_priv.h"
+#include "lock_priv.h"
+#include "mirror_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -96,17 +97,20 @@ void mirror_open_mode(struct fs *fs, struct handle *h, struct fuse_file_info *fi
 	fi->keep_cache = !h->direct; /* the kernel drops it when size or mtime have changed */
 }
 
-void mirror_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void open_as(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, enum op op)
 {
 	struct fs *fs = fuse_req_userdata(req);
 	struct inode *in = inode_of(fs, ino);
+	int flags = fi->flags & ~(O_CREAT | O_EXCL | O_NOCTTY | O_NOFOLLOW);
 	struct handle *h = NULL;
 	struct inode_path path;
 	struct probe p;
 	int fd, err = 0;
 
-	probe_begin(&p, fs, req, OP_OPEN);
-	if (fi->flags & O_TRUNC)
+	if (op == OP_OPENDIR)
+		flags = O_RDONLY | O_DIRECTORY;
+	probe_begin(&p, fs, req, op);
+	if (flags & O_TRUNC)
 		cred_caller(fs, req);
 	else
 		cred_daemon(fs);
@@ -114,12 +118,12 @@ void mirror_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	p.ev.iid = in->iid;
 	p.ev.flags = (uint32_t)fi->flags;
 	probe_call(&p);
-	fd = open(path.s, (fi->flags & ~(O_CREAT | O_EXCL | O_NOCTTY | O_NOFOLLOW)) | O_CLOEXEC);
+	fd = open(path.s, flags | O_CLOEXEC);
 	if (fd < 0)
 		err = errno;
 	probe_done(&p, -err);
 	if (!err) {
-		if (fi->flags & O_TRUNC)
+		if (flags & O_TRUNC)
 			inode_touch_cut(in, 0);
 		h = handle_new(fs, in, fd, fi->flags);
 		if (h) {
@@ -136,6 +140,16 @@ void mirror_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, err);
 	else if (fuse_reply_open(req, fi) == -ENOENT)
 		handle_free(fs, h);
+}
+
+void mirror_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	open_as(req, ino, fi, OP_OPEN);
+}
+
+void mirror_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	open_as(req, ino, fi, OP_OPENDIR);
 }
 
 static void begin(struct probe *p, fuse_req_t req, enum op op, const struct handle *h)
@@ -168,13 +182,12 @@ void mirror_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fuse_reply_err(req, err);
 }
 
-void mirror_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void release(fuse_req_t req, struct fuse_file_info *fi, enum op op)
 {
 	struct handle *h = handle_of(fi);
 	struct probe p;
 
-	(void)ino;
-	begin(&p, req, OP_RELEASE, h);
+	begin(&p, req, op, h);
 	probe_call(&p);
 	handle_free(p.fs, h);
 	probe_done(&p, 0);
@@ -182,20 +195,43 @@ void mirror_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fuse_reply_err(req, 0);
 }
 
-void mirror_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+void mirror_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	release(req, fi, OP_RELEASE);
+}
+
+void mirror_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	(void)ino;
+	release(req, fi, OP_RELEASEDIR);
+}
+
+static void sync_as(fuse_req_t req, int datasync, struct fuse_file_info *fi, enum op op)
 {
 	struct handle *h = handle_of(fi);
 	struct probe p;
 	int err;
 
-	(void)ino;
-	begin(&p, req, OP_FSYNC, h);
+	begin(&p, req, op, h);
 	p.ev.flags = datasync ? 1 : 0;
 	probe_call(&p);
 	err = (datasync ? fdatasync(h->fd) : fsync(h->fd)) < 0 ? errno : 0;
 	probe_done(&p, -err);
 	probe_end(&p);
 	fuse_reply_err(req, err);
+}
+
+void mirror_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	(void)ino;
+	sync_as(req, datasync, fi, OP_FSYNC);
+}
+
+void mirror_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	(void)ino;
+	sync_as(req, datasync, fi, OP_FSYNCDIR);
 }
 
 static void mark(fuse_req_t req, const struct record_mark *m)

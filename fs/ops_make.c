@@ -4,7 +4,7 @@
  * which arrives as a create, see init.c). They act as the caller; what comes out is entered into
  * the inode table as made by the workload, so it is never snapped.
  */
-#include "fs_priv.h"
+#include "mirror_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

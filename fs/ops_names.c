@@ -4,7 +4,7 @@
  * goes it is looked at, so that the event says which inode it stood for and the inode table learns
  * of the end of an identity.
  */
-#include "fs_priv.h"
+#include "mirror_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

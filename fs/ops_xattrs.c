@@ -4,7 +4,7 @@
  * /proc/self/fd, which reaches the inode itself, symlinks too. The first one on an inode that was
  * there before puts its attributes into the trace.
  */
-#include "fs_priv.h"
+#include "mirror_priv.h"
 
 #include <errno.h>
 #include <limits.h>

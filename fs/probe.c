@@ -5,6 +5,7 @@
  * duration, so that a recorded latency is the storage's own. Without a queue no clock is read.
  */
 #include "fs_priv.h"
+#include "queue_priv.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
  * full. One of the two files that start threads. What the trace file is and when it is full is
  * log.c's.
  */
-#include "fs_priv.h"
+#include "queue_priv.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,7 +5,8 @@
  * mounted), and a failure takes both away again. A file that is replaced (force) stays as it was
  * until the mount stands.
  */
-#include "fs_priv.h"
+#include "mirror_priv.h"
+#include "record_priv.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
  *
  * A ring outlives its thread: another one may take it over. Nothing here blocks or counts.
  */
-#include "fs_priv.h"
+#include "queue_priv.h"
 
 #include <errno.h>
 #include <string.h>

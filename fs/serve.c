@@ -8,7 +8,8 @@
  *
  * libfuse's loop has a thread of its own, so that there is one that never waits for storage.
  */
-#include "fs_priv.h"
+#include "lock_priv.h"
+#include "record_priv.h"
 
 #include <errno.h>
 #include <poll.h>

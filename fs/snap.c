@@ -6,7 +6,7 @@
  * the first call on any of them comes. Nothing here changes the source; what cannot be read is left
  * out.
  */
-#include "fs_priv.h"
+#include "inode_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>

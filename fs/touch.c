@@ -7,7 +7,7 @@
  * it is first written is asked from the file system (SEEK_DATA: unwritten extents are holes). If
  * memory runs out a block counts as not allocated; nothing fails.
  */
-#include "fs_priv.h"
+#include "inode_priv.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,7 +5,8 @@
  * the source and does not follow links; what cannot be read is left out, as everywhere in a
  * snapshot.
  */
-#include "fs_priv.h"
+#include "inode_priv.h"
+#include "record_priv.h"
 
 #include <dirent.h>
 #include <errno.h>

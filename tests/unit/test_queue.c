@@ -9,10 +9,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "../../fs/fs_priv.h"
+#include "../../fs/queue_priv.h"
 
 #define THREADS 8
 #define EACH    100000

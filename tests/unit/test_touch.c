@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../fs/fs_priv.h"
+#include "../../fs/inode_priv.h"
 
 #define B ((uint64_t)TOUCH_BLOCK)
 enum step_kind { ADD, DEL, CUT };
