@@ -54,15 +54,6 @@ int cli_set_format(void *ctx, int c);
 int cli_number(const char *option, const char *s, uint64_t least, uint64_t most, uint64_t *out);
 /* Appends a word, borrowed, to a NULL-terminated list, which free() frees. */
 int cli_append(const char ***list, const char *word);
-/* Index of s in the NULL-terminated names, or -EINVAL naming option and choices. */
-int cli_choice(const char *option, const char *s, const char *const *names);
-/* Nearest right word to a typed one: start with {0}, offer every candidate; word stays NULL when
- * none is near. */
-struct cli_nearest {
-	const char *word;
-	unsigned distance;
-};
-void cli_nearest(struct cli_nearest *best, const char *typed, const char *candidate);
 /* Flushes stdout; -errno when what was printed could not be written (EPIPE included). */
 int cli_flush(void);
 

@@ -271,7 +271,7 @@ static int set(void *ctx, int c)
 static int do_verb(const struct options *o, int n, char **operands)
 {
 	static const char *const verbs[] = {"list", "check", "up", "down", NULL};
-	int verb = cli_choice("backend", operands[0], verbs);
+	int verb = util_choice("backend", operands[0], verbs);
 
 	if (verb < 0)
 		return verb;

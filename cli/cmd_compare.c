@@ -157,17 +157,26 @@ static int make_backends(struct options *o)
 				r = add_backend(o, b);
 		}
 	}
-	for (size_t i = 0; !r && o->baseline; i++) {
-		if (i == o->run.n_backends)
-			return fail(-EINVAL,
-				"--baseline: no backend is called '%s'; name one with --on "
-				"%s=BACKEND",
-				o->baseline, o->baseline);
-		o->run.baseline = i;
-		if (!strcmp(backend_name(o->backends[i]), o->baseline))
-			break;
-	}
 	return r;
+}
+
+static int find_baseline(struct options *o)
+{
+	struct util_nearest best = {0};
+
+	for (size_t i = 0; o->baseline && i < o->run.n_backends; i++) {
+		const char *name = backend_name(o->backends[i]);
+
+		o->run.baseline = i;
+		if (!strcmp(name, o->baseline))
+			return 0;
+		util_nearest(&best, o->baseline, name);
+	}
+	if (!o->baseline)
+		return 0;
+	fail(-EINVAL, "--baseline: no backend is called '%s'; name one with --on %s=BACKEND",
+		o->baseline, o->baseline);
+	return fail_hint(-EINVAL, best.word);
 }
 
 /* Before hours of work, not after: can the file be written? */
@@ -330,6 +339,8 @@ static int on_operands(struct options *o, char **paths, size_t n)
 	r = name_workloads(o, paths, n);
 	if (!r)
 		r = make_backends(o);
+	if (!r)
+		r = find_baseline(o);
 	if (!r)
 		r = check_keep(o);
 	if (!r)

@@ -129,7 +129,7 @@ static int set_from(struct options *o)
 
 	for (size_t k = 0; k < ARRAY_SIZE(importers); k++)
 		names[k] = importers[k].name;
-	i = cli_choice("--from", optarg, names);
+	i = util_choice("--from", optarg, names);
 	if (i >= 0)
 		o->from = &importers[i];
 	return i;

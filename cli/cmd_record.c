@@ -50,11 +50,11 @@ static int set(void *ctx, int c)
 		o->foreground = true;
 		break;
 	case 'v':
-		r = cli_choice("--view", optarg, views);
+		r = util_choice("--view", optarg, views);
 		o->job.r.view = r == 1 ? RECORD_VIEW_STORAGE : RECORD_VIEW_APP;
 		break;
 	case 'c':
-		r = cli_choice("--content", optarg, contents);
+		r = util_choice("--content", optarg, contents);
 		o->job.r.content = r == 0 ? RECORD_CONTENT_NONE : RECORD_CONTENT_SUMMARY;
 		if (r == 2)
 			r = fail(-ENOTSUP,
@@ -73,7 +73,7 @@ static int set(void *ctx, int c)
 				optarg);
 		break;
 	case 's':
-		r = cli_choice("--snapshot", optarg, snapshots);
+		r = util_choice("--snapshot", optarg, snapshots);
 		o->job.r.snapshot_full = r == 1;
 		break;
 	case 'l':

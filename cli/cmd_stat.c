@@ -188,7 +188,7 @@ static int set(void *ctx, int c)
 
 	if (c == 'f')
 		return cli_parse_format(optarg, false, &j->format);
-	r = cli_choice("--by", optarg, by_names);
+	r = util_choice("--by", optarg, by_names);
 	j->by = (enum stats_key)MAX(r, 0);
 	return r;
 }

@@ -55,12 +55,12 @@ static void usage(FILE *out)
 
 static const struct command *find_command(const char *name)
 {
-	struct cli_nearest best = {0};
+	struct util_nearest best = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (!strcmp(name, commands[i]->name))
 			return commands[i];
-		cli_nearest(&best, name, commands[i]->name);
+		util_nearest(&best, name, commands[i]->name);
 	}
 	if (best.word)
 		fail(-EINVAL, "unknown command '%s'; did you mean %s?", name, best.word);
@@ -84,10 +84,10 @@ static int run_help(const char *name)
 static int unknown_option(const char *arg)
 {
 	static const char *const names[] = {"--help", "--version"};
-	struct cli_nearest best = {0};
+	struct util_nearest best = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		cli_nearest(&best, arg, names[i]);
+		util_nearest(&best, arg, names[i]);
 	if (best.word)
 		return fail(-EINVAL, "unknown option %s; did you mean %s?", arg, best.word);
 	return fail(-EINVAL, "unknown option %s before a command; `iotape help` lists the commands",

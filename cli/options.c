@@ -13,43 +13,6 @@
 #define OPTIONS_MAX 64
 #define WORD_MAX    32
 
-/* Levenshtein distance with neighbours swapped counted once (optimal string alignment); words
- * beyond WORD_MAX are far from everything. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-	size_t n = strlen(a), m = strlen(b);
-	unsigned d[WORD_MAX + 1][WORD_MAX + 1];
-
-	if (n > WORD_MAX || m > WORD_MAX)
-		return WORD_MAX;
-	for (size_t i = 0; i <= n; i++)
-		d[i][0] = (unsigned)i;
-	for (size_t j = 0; j <= m; j++)
-		d[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= n; i++)
-		for (size_t j = 1; j <= m; j++) {
-			unsigned c = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-
-			c = MIN(c, MIN(d[i - 1][j], d[i][j - 1]) + 1);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				c = MIN(c, d[i - 2][j - 2] + 1);
-			d[i][j] = c;
-		}
-	return d[n][m];
-}
-
-void cli_nearest(struct cli_nearest *best, const char *typed, const char *candidate)
-{
-	size_t n = strlen(typed);
-	/* the start of a right word is as near as one wrong letter */
-	unsigned d = n > 1 && !strncmp(typed, candidate, n) ? 1 : edit_distance(typed, candidate);
-
-	if (d <= (n + 2) / 3 + 1 && d < strlen(candidate) && (!best->word || d < best->distance)) {
-		best->word = candidate;
-		best->distance = d;
-	}
-}
-
 /* "--name=value" or "-name" to "name"; false when it does not fit */
 static bool option_name(char *out, size_t cap, const char *arg)
 {
@@ -87,7 +50,7 @@ static const struct option *find_long(
 static void unknown_long(const char *cmd, const char *arg, const struct option *longs)
 {
 	char name[WORD_MAX * 2] = "";
-	struct cli_nearest best = {0};
+	struct util_nearest best = {0};
 	unsigned n_prefix;
 
 	if (!option_name(name, sizeof(name), arg)) {
@@ -95,7 +58,7 @@ static void unknown_long(const char *cmd, const char *arg, const struct option *
 		return;
 	}
 	for (const struct option *o = longs; o->name; o++)
-		cli_nearest(&best, name, o->name);
+		util_nearest(&best, name, o->name);
 	find_long(longs, name, &n_prefix);
 	if (n_prefix > 1)
 		fail(-EINVAL, "%s: option --%s is ambiguous; write it in full, as --%s", cmd, name,
@@ -215,31 +178,11 @@ int cli_parse(const struct cli_spec *s, int argc, char **argv, void *ctx)
 	return check_operands(s, argc - optind);
 }
 
-int cli_choice(const char *option, const char *s, const char *const *names)
-{
-	struct cli_nearest best = {0};
-	char list[256] = "";
-	size_t len = 0;
-
-	for (int i = 0; names[i]; i++) {
-		if (!strcmp(names[i], s))
-			return i;
-		cli_nearest(&best, s, names[i]);
-		len += (size_t)snprintf(
-			list + len, sizeof(list) - len, "%s%s", i ? ", " : "", names[i]);
-		len = MIN(len, sizeof(list) - 1);
-	}
-	if (best.word)
-		return fail(-EINVAL, "%s: '%s' is none of %s; did you mean %s?", option, s, list,
-			best.word);
-	return fail(-EINVAL, "%s: '%s' is none of %s", option, s, list);
-}
-
 int cli_parse_format(const char *s, bool csv_too, enum cli_format *out)
 {
 	static const char *const names[] = {"text", "json", NULL};
 	static const char *const with_csv[] = {"text", "json", "csv", NULL};
-	int i = cli_choice("--format", s, csv_too ? with_csv : names);
+	int i = util_choice("--format", s, csv_too ? with_csv : names);
 
 	if (i < 0)
 		return i;

@@ -103,19 +103,19 @@ static int set_word(struct replay_options *o, int c)
 
 	switch (c) {
 	case OPT_PACE:
-		r = cli_choice("--pace", optarg, report_pace_names);
+		r = util_choice("--pace", optarg, report_pace_names);
 		o->replay.pace = (enum replay_pace)MAX(r, 0);
 		return r;
 	case OPT_ORDER:
-		r = cli_choice("--order", optarg, report_order_names);
+		r = util_choice("--order", optarg, report_order_names);
 		o->order = (enum replay_order)MAX(r, 0);
 		return r;
 	case OPT_APPEND:
-		r = cli_choice("--append", optarg, report_append_names);
+		r = util_choice("--append", optarg, report_append_names);
 		o->replay.append = (enum replay_append)MAX(r, 0);
 		return r;
 	case OPT_CACHE:
-		r = cli_choice("--cache", optarg, caches);
+		r = util_choice("--cache", optarg, caches);
 		o->cold = r == 0;
 		return r;
 	default:

@@ -57,19 +57,6 @@ static char *next_piece(char **rest)
 	return start;
 }
 
-static int choice(const char *key, const char *v, const char *const *names)
-{
-	char all[64] = "";
-	size_t n = 0;
-
-	for (int i = 0; names[i]; i++) {
-		if (!strcmp(v, names[i]))
-			return i;
-		n += snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "", names[i]);
-	}
-	return fail(-EINVAL, "%s=%s: it is one of %s", key, v, all);
-}
-
 static int set_key(struct backend *b, enum backend_key key, const char *name, const char *v)
 {
 	static const char *const fs[] = {"ext4", "xfs", "btrfs", NULL};
@@ -87,12 +74,12 @@ static int set_key(struct backend *b, enum backend_key key, const char *name, co
 		b->size_bytes &= ~(uint64_t)4095;
 		break;
 	case BACKEND_KEY_FS:
-		r = choice(name, v, fs);
+		r = util_choice(name, v, fs);
 		if (r >= 0)
 			b->fs = fs[r];
 		break;
 	case BACKEND_KEY_PROVISION:
-		r = choice(name, v, provision);
+		r = util_choice(name, v, provision);
 		if (r >= 0)
 			b->provision = (enum backend_provision)r;
 		break;
@@ -100,7 +87,7 @@ static int set_key(struct backend *b, enum backend_key key, const char *name, co
 		b->degraded = true;
 		break;
 	case BACKEND_KEY_ENGINE:
-		r = choice(name, v, engine);
+		r = util_choice(name, v, engine);
 		b->engine_md = r == 1;
 		break;
 	case BACKEND_KEY_DELAY:
@@ -119,12 +106,16 @@ static int set_key(struct backend *b, enum backend_key key, const char *name, co
 
 static int parse_key(struct backend *b, char *piece, unsigned *seen)
 {
+	struct util_nearest best = {0};
 	char all[256], *v = strchr(piece, '=');
 
 	if (v)
 		*v++ = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (strcmp(keys[i].name, piece) || !(b->ops->keys & keys[i].key))
+		if (!(b->ops->keys & keys[i].key))
+			continue;
+		util_nearest(&best, piece, keys[i].name);
+		if (strcmp(keys[i].name, piece) != 0)
 			continue;
 		if (!v != (keys[i].key == BACKEND_KEY_DEGRADED))
 			return fail(-EINVAL, "%s: write %s", piece, keys[i].example);
@@ -133,8 +124,9 @@ static int parse_key(struct backend *b, char *piece, unsigned *seen)
 		*seen |= keys[i].key;
 		return set_key(b, keys[i].key, piece, v);
 	}
-	return fail(-EINVAL, "unknown key '%s'; %s: takes %s", piece, b->ops->kind,
+	fail(-EINVAL, "unknown key '%s'; %s: takes %s", piece, b->ops->kind,
 		known_keys(b, all, sizeof(all)));
+	return fail_hint(-EINVAL, best.word);
 }
 
 static int parse_parts(struct backend *b, char *text)
@@ -166,29 +158,52 @@ static bool is_directory(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* The kind and where its text begins; a bare path is dir:. */
-static const char *find_kind(struct backend *b, const char *s)
+/* The kind that the first n characters of s name, else NULL. */
+static const struct backend_ops *named_kind(const char *s, size_t n)
 {
+	for (int i = 0; backend_table[i]; i++)
+		if (strlen(backend_table[i]->kind) == n && !strncmp(s, backend_table[i]->kind, n))
+			return backend_table[i];
+	return NULL;
+}
+
+static int unknown_kind(const char *s, size_t n)
+{
+	_free_ char *typed = strndup(s, n);
+	struct util_nearest best = {0};
 	char all[64] = "";
-	size_t n = strcspn(s, ":/,="), len = 0;
+	size_t len = 0;
 
 	for (int i = 0; backend_table[i]; i++) {
 		const char *kind = backend_table[i]->kind;
 
-		if (s[n] == ':' && strlen(kind) == n && !strncmp(s, kind, n)) {
-			b->ops = backend_table[i];
-			return s + n + 1;
-		}
+		if (typed)
+			util_nearest(&best, typed, kind);
 		len += snprintf(all + len, sizeof(all) - len, "%s%s:", len ? ", " : "", kind);
 	}
+	fail(-EINVAL, "unknown kind '%.*s:'; it is one of %s (a directory of that name: dir:%s)",
+		(int)n, s, all, s);
+	return fail_hint(-EINVAL, best.word);
+}
+
+/* The kind and where its text begins; a bare path is dir:. */
+static const char *find_kind(struct backend *b, const char *s)
+{
+	size_t n = strcspn(s, ":/,=");
+	const struct backend_ops *ops = named_kind(s, n);
+
+	b->ops = s[n] == ':' && ops ? ops : &backend_dir_ops;
+	if (s[n] == ':' && ops)
+		return s + n + 1;
 	if (s[n] == ':' && n && !is_directory(s)) {
-		fail(-EINVAL,
-			"unknown kind '%.*s:'; it is one of %s (a directory of that name: "
-			"dir:%s)",
-			(int)n, s, all, s);
+		unknown_kind(s, n);
 		return NULL;
 	}
-	b->ops = &backend_dir_ops;
+	if (!s[n] && ops && !is_directory(s)) {
+		fail(-EINVAL, "'%s' is no directory; the kind of storage is written %s", s,
+			ops->syntax);
+		return NULL;
+	}
 	return s;
 }
 
@@ -216,7 +231,7 @@ int backend_spec_parse(struct backend *b, const char *spec)
 		return fail(-EINVAL, "backend '%s' is empty: name a directory or KIND:PATH", spec);
 	text = find_kind(b, s);
 	if (!text)
-		return -EINVAL;
+		return fail_in(-EINVAL, "backend '%s'", spec);
 	b->spec = strdup(s);
 	copy = strdup(text);
 	if (!n)

@@ -44,6 +44,15 @@ int fail_in(int err, const char *fmt, ...)
 	return err;
 }
 
+int fail_hint(int err, const char *word)
+{
+	size_t n = strlen(text);
+
+	if (word)
+		snprintf(text + n, sizeof(text) - n, "; did you mean %s?", word);
+	return err;
+}
+
 const char *fail_text(void)
 {
 	return text;

@@ -67,12 +67,46 @@ static bool is_text(unsigned key)
 
 static int by_name(const char *s, const char *const *names, size_t n, __int128 *v)
 {
-	for (size_t i = 0; i < n; i++)
-		if (names[i] && !strcmp(names[i], s)) {
+	struct util_nearest best = {0};
+
+	for (size_t i = 0; i < n; i++) {
+		if (!names[i])
+			continue;
+		if (!strcmp(names[i], s)) {
 			*v = (int)i;
 			return 0;
 		}
-	return fail(-EINVAL, "'%s' is none of its names", s);
+		util_nearest(&best, s, names[i]);
+	}
+	return fail_hint(fail(-EINVAL, "'%s' is none of its names", s), best.word);
+}
+
+static int no_operation(const char *s)
+{
+	struct util_nearest best = {0};
+
+	for (unsigned op = OP_NONE + 1; op < OP_COUNT; op++)
+		util_nearest(&best, s, op_info[op].name);
+	return fail_hint(fail(-EINVAL, "'%s' is no operation", s), best.word);
+}
+
+static int no_field(const char *s)
+{
+	struct util_nearest best = {0};
+	_free_ char *typed = strndup(s, MIN(strcspn(s, " =<>!~;"), 40u));
+
+	if (!typed)
+		return fail(-ENOMEM, "out of memory");
+	util_nearest(&best, typed, "errno");
+	util_nearest(&best, typed, "class");
+	for (unsigned f = 0; f < FIELD_COUNT; f++)
+		if (f != FIELD_RATIO)
+			util_nearest(&best, typed, field_info[f].key);
+	fail(-EINVAL,
+		"'%s' is no field; they are the keys of `iotape dump --format=json`, errno and "
+		"class",
+		typed);
+	return fail_hint(-EINVAL, best.word);
 }
 
 static bool ends_in(const char *s, const char *suffix)
@@ -114,7 +148,7 @@ static int parse_value(unsigned key, const char *s, __int128 *v)
 
 	if (key == FIELD_OP) {
 		*v = op_by_name(s, strlen(s));
-		return *v ? 0 : fail(-EINVAL, "'%s' is no operation", s);
+		return *v ? 0 : no_operation(s);
 	}
 	if (key == FIELD_CONTENT)
 		return by_name(s, trace_content_name, EVENT_CONTENT_COUNT, v);
@@ -257,10 +291,7 @@ static int parse_term(struct term *t, const char **s, char *scratch)
 	snprintf(key, sizeof(key), "%.*s", (int)MIN(n, sizeof(key) - 1), *s);
 	t->key = n < sizeof(key) ? find_key(key) : KEY_COUNT;
 	if (t->key == KEY_COUNT)
-		return fail(-EINVAL,
-			"'%.*s' is no field; they are the keys of `iotape dump --format=json`, "
-			"errno and class",
-			(int)MIN(MAX(n, strcspn(*s, " =<>!~;")), 40u), *s);
+		return no_field(*s);
 	p = *s + n;
 	p = read_operator(p + strspn(p, " \t"), &t->cmp);
 	if (!p)

@@ -25,6 +25,8 @@ int fail_va(int err, const char *fmt, va_list ap);
 /* Puts "context: " before the text already noted; returns err. For callers that know what the
  * callee could not. */
 int fail_in(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Appends "; did you mean WORD?" to the text already noted, when word is not NULL; returns err. */
+int fail_hint(int err, const char *word);
 /* The last text noted on this thread; "" if none. Valid until the next fail() on the thread. */
 const char *fail_text(void);
 
@@ -77,6 +79,17 @@ int util_parse_size(const char *s, uint64_t *bytes);
 int util_parse_duration(const char *s, int64_t *ns);
 int util_parse_fraction(const char *s, double *fraction);
 int util_parse_u64(const char *s, uint64_t *v);
+
+/* Nearest right word to a typed one: start with {0}, offer every candidate; word stays NULL when
+ * none is near. */
+struct util_nearest {
+	const char *word;
+	unsigned distance;
+};
+void util_nearest(struct util_nearest *best, const char *typed, const char *candidate);
+/* Index of s in the NULL-terminated names, or -EINVAL with a text that begins with `what`, lists
+ * the names and tells the nearest. */
+int util_choice(const char *what, const char *s, const char *const *names);
 
 int64_t util_now_ns(void); /* CLOCK_MONOTONIC */
 /* "ENOENT" for 2 (also for -2); NULL if the number has no name. util_errno_value() is the reverse,

@@ -31,6 +31,31 @@ status "$IOTAPE" help dmup; [ $? = 2 ] || die "help of nothing"
 status "$IOTAPE" --versoin; [ $? = 2 ] && grep -q -- 'did you mean --version?' "$T/err" || die "$(cat "$T/err")"
 ok "unknown commands"
 
+# words that options and operands take: all of them and the nearest one are told
+wrong() { # WORDS ARG...: exit 2 and one line that has WORDS
+	local words=$1
+	shift
+	status "$IOTAPE" "$@"
+	[ $? = 2 ] && [ "$(lines "$T/err")" = 1 ] && grep -qF -e "$words" "$T/err" || die "$*: $(cat "$T/err")"
+}
+wrong "--by: 'paht' is none of op, path, size, thread, phase; did you mean path?" stat --by=paht x
+wrong "--format: 'jsn' is none of text, json; did you mean json?" stat --format=jsn x
+wrong "--format: 'csw' is none of text, json, csv; did you mean csv?" dump --format=csw x
+wrong "--from: 'txet' is none of text; did you mean text?" import --from=txet x -o y
+wrong "backend: 'lst' is none of list, check, up, down; did you mean list?" backend lst
+wrong "did you mean raid1?" backend check raid:a,b
+wrong "did you mean provision?" replay x "vmdk:x.vmdk,provison=thin"
+wrong "did you mean thin?" replay x "vmdk:x.vmdk,provision=tihn"
+wrong "--order: 'resuorce' is none of trace, resource, thread; did you mean resource?" replay --order=resuorce x y
+wrong "--cache: 'hot' is none of cold, warm" replay --cache=hot x y
+wrong "did you mean write?" dump --filter=op=wirte x
+if "$IOTAPE" record --help | grep -q -e --view; then
+	wrong "--view: 'ap' is none of app, storage; did you mean app?" record --view=ap x
+	wrong "did you mean summary?" record --content=sumary x
+	wrong "did you mean touched?" record --snapshot=toched x
+fi
+ok "words that are none of those allowed"
+
 # a trace that is none, for each command that reads one
 printf 'this is no trace\n' > "$T/text"
 head -c 100000 /dev/urandom > "$T/noise"

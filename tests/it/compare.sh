@@ -58,7 +58,9 @@ refused "missing.tape" "$T/missing.tape" --on "$T/a"
 refused "backend gone" "$T/files.tape" --on "one=$T/a" --on "gone=$T/none"
 refused "--rounds" "$T/files.tape" --on "$T/a" --rounds=0
 refused "--speed" "$T/files.tape" --on "$T/a" --speed=-1
-refused "--pace" "$T/files.tape" --on "$T/a" --pace=fast
+refused "--pace: 'fast' is none of asap, think, clock" "$T/files.tape" --on "$T/a" --pace=fast
+refused "did you mean mirror?" "$T/files.tape" --on "mirror=$T/a" --baseline=miror
+refused "did you mean vmdk?" "$T/files.tape" --on "x=vmkd:$T/x.vmdk"
 refused "--limit" "$T/files.tape" --on "$T/a" --limit=much
 refused "--baseline" "$T/files.tape" --on "$T/a" --basline=x
 refused "--json" "$T/files.tape" --on "$T/a" --json="$T/none/x.json"

@@ -136,8 +136,18 @@ static const struct {
 	{"vmdk:", "a path is missing; write vmdk:FILE.vmdk"},
 	{"null:x", "takes nothing behind it"},
 	{"iscsi:x", "unknown kind 'iscsi:'; it is one of dir:, rdm:, vmdk:, raid1:, null:"},
+	{"vmkd:x.vmdk", "unknown kind 'vmkd:'; it is one of dir:, rdm:, vmdk:, raid1:, null: (a "
+			"directory of that name: dir:vmkd:x.vmdk); did you mean vmdk?"},
+	{"raid:", "did you mean raid1?"},
+	{"disk=raid:a,b", "did you mean raid1?"},
+	{"nul:", "did you mean null?"},
+	{"null", "'null' is no directory; the kind of storage is written null:"},
+	{"raid1", "the kind of storage is written raid1:A,B"},
+	{"vmdk:x.vmdk,provison=thin", "unknown key 'provison'; vmdk: takes size=8G, "},
+	{"vmdk:x.vmdk,provison=thin", "; did you mean provision?"},
+	{"raid1:a,b,degarded", "; did you mean degraded?"},
 	{"rdm:f,sise=1G", "unknown key 'sise'; rdm: takes size=8G, fs=ext4|xfs|btrfs, delay=5ms, "
-			  "rate=50M"},
+			  "rate=50M; did you mean size?"},
 	{"rdm:f,provision=thin", "unknown key 'provision'"},
 	{"rdm:f,degraded", "unknown key 'degraded'"},
 	{"rdm:f,", "unknown key ''"},
@@ -149,13 +159,14 @@ static const struct {
 	{"rdm:f,size=-1", "-1"},
 	{"rdm:f,size=9999999T", ""},
 	{"rdm:f,size=1G,size=2G", "given twice"},
-	{"rdm:f,fs=ntfs", "fs=ntfs: it is one of ext4, xfs, btrfs"},
-	{"vmdk:f.vmdk,provision=thick", "it is one of thin, lazy, eager"},
+	{"rdm:f,fs=brtfs", "did you mean btrfs?"},
+	{"rdm:f,fs=ntfs", "fs: 'ntfs' is none of ext4, xfs, btrfs"},
+	{"vmdk:f.vmdk,provision=thick", "provision: 'thick' is none of thin, lazy, eager"},
 	{"rdm:f,delay=0ms", "more than 0 and at most 1s"},
 	{"rdm:f,delay=2s", "more than 0 and at most 1s"},
 	{"rdm:f,delay=5", ""},
 	{"rdm:f,rate=0", "leave it out"},
-	{"raid1:a,b,engine=zfs", "it is one of btrfs, md"},
+	{"raid1:a,b,engine=zfs", "none of btrfs, md"},
 };
 
 static void test_bad(void **state)

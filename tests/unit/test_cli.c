@@ -80,46 +80,11 @@ static void mistakes(void **state)
 	}
 }
 
-static void nearest(void **state)
+static void formats(void **state)
 {
-	static const char *const words[] = {"record", "replay", "compare", "dump", "stat"};
-	static const struct {
-		const char *typed, *want;
-	} t[] = {
-		{"recrod", "record"},
-		{"rec", "record"},
-		{"reply", "replay"},
-		{"compre", "compare"},
-		{"stats", "stat"},
-		{"sta", "stat"},
-		{"dmup", "dump"},
-		{"xyzzy", NULL},
-		{"", NULL},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
-		struct cli_nearest best = {0};
-
-		for (size_t k = 0; k < ARRAY_SIZE(words); k++)
-			cli_nearest(&best, t[i].typed, words[k]);
-		if (t[i].want ? !best.word || strcmp(best.word, t[i].want) : best.word != NULL)
-			fail_msg("'%s': %s", t[i].typed, best.word);
-	}
-}
-
-static void choices(void **state)
-{
-	static const char *const names[] = {"trace", "resource", "thread", NULL};
 	enum cli_format f = CLI_TEXT;
 
 	(void)state;
-	assert_int_equal(cli_choice("--order", "resource", names), 1);
-	assert_int_equal(cli_choice("--order", "resuorce", names), -EINVAL);
-	assert_string_equal(fail_text(), "--order: 'resuorce' is none of trace, resource, thread; "
-					 "did you mean resource?");
-	assert_int_equal(cli_choice("--order", "x", names), -EINVAL);
-	assert_string_equal(fail_text(), "--order: 'x' is none of trace, resource, thread");
 	assert_int_equal(cli_parse_format("json", false, &f), 0);
 	assert_int_equal(f, CLI_JSON);
 	assert_int_equal(cli_parse_format("csv", true, &f), 0);
@@ -284,8 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good),
 		cmocka_unit_test(mistakes),
-		cmocka_unit_test(nearest),
-		cmocka_unit_test(choices),
+		cmocka_unit_test(formats),
 		cmocka_unit_test(specs),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(lists),

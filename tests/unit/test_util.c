@@ -262,6 +262,47 @@ static void errnos(void **state)
 			assert_int_equal(util_errno_value(util_errno_name(e)), e);
 }
 
+static void nearest(void **state)
+{
+	static const char *const words[] = {"record", "replay", "compare", "dump", "stat"};
+	static const struct {
+		const char *typed, *want;
+	} t[] = {
+		{"recrod", "record"},
+		{"rec", "record"},
+		{"reply", "replay"},
+		{"compre", "compare"},
+		{"stats", "stat"},
+		{"sta", "stat"},
+		{"dmup", "dump"},
+		{"xyzzy", NULL},
+		{"", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(t); i++) {
+		struct util_nearest best = {0};
+
+		for (size_t k = 0; k < ARRAY_SIZE(words); k++)
+			util_nearest(&best, t[i].typed, words[k]);
+		if (t[i].want ? !best.word || strcmp(best.word, t[i].want) : best.word != NULL)
+			fail_msg("'%s': %s", t[i].typed, best.word);
+	}
+}
+
+static void choices(void **state)
+{
+	static const char *const names[] = {"trace", "resource", "thread", NULL};
+
+	(void)state;
+	assert_int_equal(util_choice("--order", "resource", names), 1);
+	assert_int_equal(util_choice("--order", "resuorce", names), -EINVAL);
+	assert_string_equal(fail_text(), "--order: 'resuorce' is none of trace, resource, thread; "
+					 "did you mean resource?");
+	assert_int_equal(util_choice("--order", "x", names), -EINVAL);
+	assert_string_equal(fail_text(), "--order: 'x' is none of trace, resource, thread");
+}
+
 static void failures(void **state)
 {
 	char path[2000];
@@ -315,6 +356,8 @@ int main(void)
 		cmocka_unit_test(bad_escapes),
 		cmocka_unit_test(byte_strings),
 		cmocka_unit_test(errnos),
+		cmocka_unit_test(nearest),
+		cmocka_unit_test(choices),
 		cmocka_unit_test(failures),
 		cmocka_unit_test(input_output),
 	};
