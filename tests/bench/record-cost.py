@@ -7,7 +7,8 @@ All of them are run once a round in fresh random order; medians and paired ratio
 The source lies in a tmpfs (root; else in --dir), so storage hides nothing: this is the worst case. README says how to
 get passthrough_ll from Debian's source package.
 """
-import argparse, os, random, resource, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, os, random, resource, shutil, statistics, subprocess, tempfile, time
+import mirrors
 
 def trees(base, files, large):
     """The inputs: sizes of the small tree as in the sample (most under 200 KB), the large one in one piece."""
@@ -23,59 +24,24 @@ def trees(base, files, large):
         for _ in range(large >> 20):
             f.write(os.urandom(1 << 20))
 
-class Mirror:
-    """A way from the program to the directory `below`."""
-    def __init__(self, name, start, mnt, below):
-        self.name, self.start, self.mnt, self.below = name, start, mnt, below
-    def __enter__(self):
-        if self.start:
-            subprocess.run(self.start, check=True, stdout=subprocess.DEVNULL)
-            for _ in range(100):
-                if os.path.ismount(self.mnt):
-                    break
-                time.sleep(0.05)
-        return self.mnt if self.start else self.below
-    def __exit__(self, *_):
-        if self.start:
-            for _ in range(50):
-                if subprocess.run(["umount", self.mnt], stderr=subprocess.DEVNULL).returncode == 0:
-                    break
-                time.sleep(0.1)
-            while server_cpu(self.mnt):  # it holds `below` until it has written its trailer
-                time.sleep(0.02)
-
-def server_cpu(mnt):
-    """CPU seconds so far of the processes that serve mnt: those that were given its path; by pid."""
-    cpu = {}
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if mnt.encode() in open("/proc/%s/cmdline" % pid, "rb").read().split(b"\0"):
-                f = open("/proc/%s/stat" % pid).read().rsplit(")", 1)[1].split()
-                cpu[pid] = (int(f[11]) + int(f[12])) / os.sysconf("SC_CLK_TCK")
-        except OSError:
-            pass
-    return cpu
-
 def one(mirror, src):
     """(seconds, CPU seconds of cp and server)"""
     with mirror as to:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu_before = server_cpu(mirror.mnt)
+        cpu_before = mirror.cpu()
         t = time.monotonic()
-        subprocess.run(["cp", "-r", src, to + "/copy"], check=True)
+        subprocess.run(mirror.prefix + ["cp", "-r", src, to + "/copy"], check=True)
         t = time.monotonic() - t
         time.sleep(0.15)  # the writer's last flush is part of the cost
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = sum(c - cpu_before.get(pid, 0) for pid, c in server_cpu(mirror.mnt).items())
+        cpu = sum(c - cpu_before.get(pid, 0) for pid, c in mirror.cpu().items())
         cpu += after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     shutil.rmtree(mirror.below + "/copy")
     return t, cpu
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--iotape", default=os.environ.get("IOTAPE", "build/cli/iotape"))
-    p.add_argument("--passthrough", help="passthrough_ll program")
-    p.add_argument("--rounds", type=int, default=11)
+    mirrors.add_options(p)
     p.add_argument("--files", type=int, default=1500)
     p.add_argument("--large", type=int, default=297, help="MiB")
     p.add_argument("--dir", default=os.environ.get("TMPDIR", "/var/tmp"))
@@ -89,11 +55,7 @@ def main():
         if tmpfs:
             subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "bench", below], check=True)
         trees(inp, a.files, a.large << 20)
-        ways = [Mirror("recording", [a.iotape, "record", "--force", "-o", w + "/t.tape", below, mnt], mnt, below),
-                Mirror("no-record", [a.iotape, "record", "--no-record", below, mnt], mnt, below),
-                Mirror("no mount", None, mnt, below)]
-        if a.passthrough:
-            ways.append(Mirror("passthrough_ll", [a.passthrough, "-o", "source=%s,cache=never,clone_fd" % below, mnt], mnt, below))
+        ways = mirrors.ways(a, w)
         for load in ("small", "large"):
             src = "%s/%s" % (inp, load)
             subprocess.run(["sh", "-c", 'find "$0" -type f -exec cat {} + >/dev/null', src], check=True)
