@@ -47,7 +47,9 @@ void lock_finish(struct lock_waiter *w, int r); /* event, reply */
 
 /* ops_locks.c */
 /* What the end of a close(2) or of a handle does to locks. */
-void lock_owner_closed(struct inode *in, uint64_t owner);
+/* The owner's close(2), which result is of: its locks go. True: it had some, and the event of p,
+ * which tells its number, has been put. */
+bool lock_owner_closed(struct inode *in, uint64_t owner, struct probe *p, int result);
 void lock_handle_closed(struct inode *in, const struct handle *h); /* under the inode's lock */
 void lock_drop_all(struct inode *in);
 

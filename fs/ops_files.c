@@ -171,14 +171,15 @@ void mirror_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	(void)ino;
 	begin(&p, req, OP_FLUSH, h);
 	probe_call(&p);
-	lock_owner_closed(h->inode, fi->lock_owner);
 	if ((h->flags & O_ACCMODE) != O_RDONLY) { /* some file systems report errors at close */
 		fd = dup(h->fd);
 		if (fd < 0 || close(fd) < 0)
 			err = errno;
 	}
-	probe_done(&p, -err);
-	probe_end(&p);
+	if (!lock_owner_closed(h->inode, fi->lock_owner, &p, -err)) {
+		probe_done(&p, -err);
+		probe_end(&p);
+	}
 	fuse_reply_err(req, err);
 }
 

@@ -78,17 +78,26 @@ static void owner_drop(struct lock_owner **at)
 	free(o);
 }
 
-void lock_owner_closed(struct inode *in, uint64_t owner)
+/* The event is put under the lock, as by a try for a lock. */
+bool lock_owner_closed(struct inode *in, uint64_t owner, struct probe *p, int result)
 {
 	struct lock_owner **at;
+	bool told = false;
 
 	pthread_mutex_lock(&in->lock);
 	for (at = &in->owners; *at; at = &(*at)->next)
 		if ((*at)->owner == owner) {
+			p->ev.arg = (*at)->number;
+			p->call_ns = 0;
+			probe_call(p);
 			owner_drop(at);
+			probe_done(p, result);
+			probe_end(p);
+			told = true;
 			break;
 		}
 	pthread_mutex_unlock(&in->lock);
+	return told;
 }
 
 void lock_handle_closed(struct inode *in, const struct handle *h)

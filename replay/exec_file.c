@@ -173,10 +173,14 @@ int64_t exec_close(struct exec_worker *w, const struct plan_step *s)
 {
 	struct exec_handle *h = &w->x->handles[s->handle];
 	int fd = exec_handle_fd(w->x, s->handle);
+	bool closes;
 
 	if (fd < 0)
 		return fd;
-	if ((s->bits & STEP_CLOSES) && atomic_load(&h->left) == 1)
+	closes = (s->bits & STEP_CLOSES) && atomic_load(&h->left) == 1;
+	if (s->bits & STEP_DROPS)
+		exec_drop_locks(w, s, closes);
+	if (closes)
 		fd = atomic_exchange(&h->fd, -1);
 	else if (s->op == OP_FLUSH)
 		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Directory reading, locks, and the calls of which only success is compared. Locks are those of an
- * open file description (OFD), because all replayed owners live in one process. A wait for a lock
- * that succeeded is issued as a wait when the lane has the thread for itself, else it is tried
- * again and again between steps of the thread's other lanes, which may be those that release it.
- */
+/* Directory reading, and the calls of which only success is compared. */
 #include "exec_priv.h"
 
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <termios.h>
@@ -88,72 +82,6 @@ int64_t exec_readdir(struct exec_worker *w, const struct plan_step *s)
 	if (s->result == 0 && !h->partial && h->recorded_entries != h->replayed_entries)
 		w->unequal = true;
 	return r;
-}
-
-/* One of the two kinds of lock. */
-struct lock_call {
-	int fd, op;
-	struct flock *fl; /* NULL: flock(2) */
-};
-
-static int lock_issue(const struct lock_call *c)
-{
-	return c->fl ? fcntl(c->fd, c->op, c->fl) : flock(c->fd, c->op);
-}
-
-/* What may have to wait: until it is given, or given up (exec_stuck.c). */
-static int64_t lock_wait(struct exec_worker *w, const struct lock_call *c, bool wait)
-{
-	int64_t r;
-
-	wait = wait && !atomic_load(&w->x->impatient);
-	if (wait)
-		exec_waits(w, true);
-	exec_begin(w);
-	do {
-		r = exec_end(w, lock_issue(c));
-		if (!wait || (r != -EAGAIN && r != -EINTR))
-			break;
-		if (exec_stuck_yield(w->x))
-			r = -EDEADLK;
-		else if (r == -EAGAIN)
-			return EXEC_AGAIN;
-	} while (r == -EINTR && !atomic_load(&w->x->abort));
-	exec_waits(w, false);
-	return r;
-}
-
-int64_t exec_lock(struct exec_worker *w, const struct plan_step *s)
-{
-	int fd = exec_handle_fd(w->x, s->handle), cmd = F_OFD_SETLK;
-	bool wait = (s->flags & EVENT_LOCK_WAIT) && s->result >= 0;
-	struct flock fl = {
-		.l_type = (short)(s->flags & 0xff),
-		.l_whence = SEEK_SET,
-		.l_start = (off_t)s->offset,
-		.l_len = (off_t)s->size,
-	};
-
-	if (fd < 0)
-		return fd;
-	if (s->op == OP_GETLK)
-		cmd = F_OFD_GETLK;
-	else if (wait && w->block && !atomic_load(&w->x->impatient))
-		cmd = F_OFD_SETLKW;
-	return lock_wait(w, &(struct lock_call){fd, cmd, &fl}, wait);
-}
-
-int64_t exec_flock(struct exec_worker *w, const struct plan_step *s)
-{
-	int fd = exec_handle_fd(w->x, s->handle);
-	int op = (int)s->flags & (LOCK_SH | LOCK_EX | LOCK_UN | LOCK_NB);
-	bool wait = !(op & LOCK_NB) && s->result >= 0;
-
-	if (fd < 0)
-		return fd;
-	if (!wait || !w->block || atomic_load(&w->x->impatient))
-		op |= LOCK_NB;
-	return lock_wait(w, &(struct lock_call){fd, op, NULL}, wait);
 }
 
 /* Only requests that ask and cannot change anything are issued. */

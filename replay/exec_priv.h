@@ -125,6 +125,10 @@ int64_t exec_flock(struct exec_worker *w, const struct plan_step *s);
 int64_t exec_ioctl(struct exec_worker *w, const struct plan_step *s);
 int64_t exec_poll(struct exec_worker *w, const struct plan_step *s);
 int64_t exec_readdir(struct exec_worker *w, const struct plan_step *s);
+/* exec_lock.c */
+/* closing: the step's handle is about to be closed. */
+void exec_drop_locks(struct exec_worker *w, const struct plan_step *s, bool closing);
+/* exec_file.c */
 /* The worker's buffer, page-aligned, of at least MIN(n, EXEC_IO_MAX) bytes; NULL: no memory. */
 #define EXEC_IO_MAX ((size_t)4 << 20)
 void *exec_buffer(struct exec_worker *w, uint64_t n);

@@ -158,6 +158,7 @@ void plan_handle_end(struct plan *p, struct plan_handle *h)
 	if (h->released)
 		return;
 	h->released = true;
+	plan_lock_handle_end(p, h);
 	if (h->prev)
 		h->prev->next = h->next;
 	else

@@ -158,6 +158,7 @@ static int apply_open(struct plan *p, const struct event *ev, struct plan_step *
 		return -ENOMEM;
 	h->maker = s;
 	h->dir = ev->op == OP_OPENDIR;
+	h->flags = ev->flags;
 	if (s)
 		s->handle = h->index;
 	return 0;

@@ -40,6 +40,11 @@ struct plan_lane *plan_lane_get(struct plan *p, uint32_t id);
  * STEP_SKIP. Before plan_apply(). */
 int plan_step_new(struct plan *p, const struct event *ev, struct plan_step **out);
 
+/* plan_lock.c */
+/* What a lock goes through, and what a flush drops; once the step's handle is known. */
+int plan_lock_step(struct plan *p, const struct event *ev, struct plan_step *s);
+void plan_lock_handle_end(struct plan *p, const struct plan_handle *h);
+
 /* plan_order.c */
 int plan_order_step(struct plan *p, const struct event *ev, struct plan_step *s);
 /* Lanes in order of start, predecessors as lane and index. */

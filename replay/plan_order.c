@@ -260,7 +260,7 @@ static int order_names(struct plan *p, const struct plan_step *s)
 static enum use_class inode_use(const struct event *ev)
 {
 	uint32_t eff = op_info[ev->op].effects;
-	bool lock = ev->op == OP_SETLK || ev->op == OP_FLOCK;
+	bool lock = ev->op == OP_SETLK || ev->op == OP_FLOCK || (ev->op == OP_FLUSH && ev->arg);
 
 	if ((lock && ev->result < 0) || ev->op == OP_GETLK)
 		return USE_GET; /* tells of the locks that others hold */

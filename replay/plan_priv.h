@@ -19,6 +19,7 @@ struct plan_name {
 };
 
 struct plan_ranges; /* ranges of a file that several lanes use */
+struct plan_owner;
 
 /* ---- namespace: one node per iid, one entry per (directory, name) ever seen ---- */
 struct plan_entry {
@@ -30,8 +31,10 @@ struct plan_entry {
 	struct plan_res res;
 };
 struct plan_handle {
-	uint64_t oid;
+	uint64_t oid;        /* 0: of plan_lock.c */
+	uint64_t owner;      /* that locks through it */
 	uint32_t node, uses; /* steps that need the descriptor */
+	uint32_t flags;      /* of its open */
 	bool released, dir;
 	struct plan_step *maker, *last_flush, *last_use;
 	struct plan_handle *prev, *next; /* open handles of the same node */
@@ -56,6 +59,7 @@ struct plan_node {
 	struct plan_step *maker;
 	struct plan_res res, data;
 	struct plan_ranges *ranges;
+	struct plan_owner *owners; /* of locks */
 };
 
 /* ---- steps ---- */
@@ -65,6 +69,7 @@ enum step_bit {
 	STEP_SKIP = 4,    /* nothing that it could be issued on is known */
 	STEP_EXTRA = 8,   /* ext is set */
 	STEP_TOUCH = 16,  /* first_touch */
+	STEP_DROPS = 32,  /* flush that drops locks, of handle2 or of its own handle */
 };
 struct plan_ext { /* fields that few operations have */
 	uint64_t iid2, oid2, offset2, rdev, arg;

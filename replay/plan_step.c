@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 struct plan_lane *plan_lane_get(struct plan *p, uint32_t id)
@@ -45,11 +46,19 @@ static bool is_xattr(uint16_t op)
 	return op == OP_SETXATTR || op == OP_GETXATTR || op == OP_REMOVEXATTR;
 }
 
+/* Its locks came to be granted when it ended: what let them go had to come first. */
+static bool waited(const struct event *ev)
+{
+	return ev->result >= 0 && ((ev->op == OP_SETLK && (ev->flags & EVENT_LOCK_WAIT)) ||
+					  (ev->op == OP_FLOCK && !(ev->flags & LOCK_NB)));
+}
+
 static int ext_new(struct plan *p, const struct event *ev, struct plan_step *s)
 {
 	struct plan_ext *x;
 
-	if (!(has(ev, FIELD_IID2) || has(ev, FIELD_OID2) || has(ev, FIELD_ARG) ||
+	if (!(has(ev, FIELD_IID2) || has(ev, FIELD_OID2) ||
+		    (has(ev, FIELD_ARG) && (ev->arg || ev->op != OP_FLUSH)) ||
 		    has(ev, FIELD_RDEV) || has(ev, FIELD_UID) || has(ev, FIELD_TARGET) ||
 		    is_xattr(ev->op) || ev->op == OP_LINK))
 		return 0;
@@ -235,6 +244,10 @@ int plan_step_new(struct plan *p, const struct event *ev, struct plan_step **out
 	s->op = ev->op;
 	s->start_ns = ev->start_ns;
 	s->dur_ns = ev->dur_ns;
+	if (waited(ev)) {
+		s->start_ns = plan_step_end(s);
+		s->dur_ns = 0;
+	}
 	s->result = ev->result;
 	s->offset = ev->offset;
 	s->size = ev->size;
@@ -249,6 +262,8 @@ int plan_step_new(struct plan *p, const struct event *ev, struct plan_step **out
 	r = ext_new(p, ev, s);
 	if (!r)
 		r = reach(p, ev, l, n, s);
+	if (!r)
+		r = plan_lock_step(p, ev, s);
 	if (r < 0)
 		return r;
 	if (r)

@@ -36,7 +36,7 @@
  * - lseek: flags = whence, result = new offset
  * - copy_file_range: (iid, oid, offset) -> (iid2, oid2, offset2)
  * - getlk setlk: flags = F_RDLCK, F_WRLCK or F_UNLCK, plus EVENT_LOCK_WAIT; size 0 = to the end of
- *   the file; arg = lock owner, a small number
+ *   the file; arg = lock owner, a small number; flush: arg = owner whose locks on iid it drops
  * - flock: flags = LOCK_SH, LOCK_EX or LOCK_UN, plus LOCK_NB
  * - fsync fsyncdir: flags = 1 for data only
  * - ioctl: arg = command

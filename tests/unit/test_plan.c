@@ -121,6 +121,16 @@ static const struct graph graphs[] = {
 		     "5 +0.000003500s 900ns q0 L2 write iid=2 oid=2 offset=0 size=4096 = 4096 "
 		     "content=like\n",
 		"2>3", "2>3 3>4"},
+	{"a lock that was waited for comes after what let it go, be it a close",
+		ROOT "2 +0.000001000s 100ns q0 L1 create iid=2 oid=1 parent=1 name=\"f\" = 0 "
+		     "flags=0x42 mode=0100644\n"
+		     "3 +0.000002000s 100ns q0 L2 open iid=2 oid=2 = 0 flags=0x2\n"
+		     "4 +0.000003000s 100ns q0 L1 setlk iid=2 oid=1 size=1 = 0 flags=1 arg=1\n"
+		     "5 +0.000005000s 100ns q0 L1 flush iid=2 oid=1 = 0 arg=1\n"
+		     "6 +0.000004000s 2000ns q0 L2 setlk iid=2 oid=2 size=1 = 0 flags=0x101 arg=2\n"
+		     "7 +0.000007000s 100ns q0 L1 statfs iid=1 = 0\n"
+		     "8 +0.000008000s 100ns q0 L2 flush iid=2 oid=2 = 0\n",
+		"2>3 5>6", "2>3 3>4 5>6 6>7 7>8"},
 	{"fsync after the writes that had completed",
 		ROOT "2 +0.000001000s 100ns q0 L1 create iid=2 oid=1 parent=1 name=\"f\" = 0 "
 		     "flags=0x42 mode=0100644\n"
