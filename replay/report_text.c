@@ -16,6 +16,7 @@
 #define CELL_MAX   96
 #define NAME_LEAST 8
 #define WHERE_MIN  1.0 /* percent: smaller parts of a difference are left out */
+#define WHERE_MAX  200 /* percent: beyond, parts nearly cancel out and are told in seconds */
 
 static const char *const head[COLUMNS] = {"backend", "time s [95 %]", "MB/s", "IOPS", "avg ms",
 	"p99 ms", "CPU %", "ratio [95 %]", "verdict"};
@@ -227,9 +228,9 @@ static void sentence(const struct compare *c, const struct compare_pair *p, FILE
 			w, b, base);
 	else if (!isfinite(p->lo))
 		snprintf(text, sizeof(text),
-			"%s: %s took %s times as long as %s, but %zu %s too few to say how sure "
-			"that is; six are the least for a 95 %% interval.",
-			w, b, ratio, base, p->n, p->n == 1 ? "round is" : "rounds are");
+			"%s: %s took %s times as long as %s; %zu round%s no interval and so no "
+			"verdict, 6 are the least.",
+			w, b, ratio, base, p->n, p->n == 1 ? " gives" : "s give");
 	else if (p->verdict == VERDICT_NONE_SHOWN)
 		snprintf(text, sizeof(text),
 			"%s: no difference shown between %s and %s. The time ratio is %s, and with "
@@ -254,16 +255,28 @@ static const char *part_name(const char *op)
 static void where(const struct compare *c, const struct compare_pair *p, FILE *out)
 {
 	char text[2048], d[24];
+	double most = 0;
 	size_t len = 0;
 
+	for (size_t i = 0; i < p->n_where; i++)
+		most = MAX(most, fabs(p->where[i].share_percent));
 	number(d, sizeof(d), fabs(p->difference_seconds));
 	len = (size_t)snprintf(text, sizeof(text),
 		"%s, of the %s s %s on %s:", c->workloads[p->workload].name, d,
 		p->difference_seconds > 0 ? "more" : "less", c->backends[p->backend].name);
-	for (size_t i = 0; i < p->n_where && len < sizeof(text) - 80; i++)
-		if (fabs(p->where[i].share_percent) >= WHERE_MIN)
+	for (size_t i = 0; i < p->n_where && len < sizeof(text) - 80; i++) {
+		const struct compare_where *part = &p->where[i];
+
+		if (fabs(part->share_percent) < WHERE_MIN)
+			continue;
+		number(d, sizeof(d), fabs(part->seconds));
+		if (most > WHERE_MAX)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, " %s %s s %s,",
+				part_name(part->op), d, part->seconds > 0 ? "more" : "less");
+		else
 			len += (size_t)snprintf(text + len, sizeof(text) - len, " %s %.0f %%,",
-				part_name(p->where[i].op), p->where[i].share_percent);
+				part_name(part->op), part->share_percent);
+	}
 	text[MIN(len, sizeof(text)) - 1] = '.';
 	paragraph(out, "* ", text);
 }
@@ -350,6 +363,17 @@ static void doubts(
 #undef DOUBT
 }
 
+static void too_few_rounds(const struct compare *c, FILE *out)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		"%u round%s no 95 %% interval of a median and no verdict: the figures are medians "
+		"without one. 6 rounds are the least (--rounds=6).",
+		c->rounds, c->rounds == 1 ? " gives" : "s give");
+	paragraph(out, "! ", text);
+}
+
 void compare_text(const struct compare *c, FILE *out)
 {
 	bool any = false;
@@ -364,21 +388,16 @@ void compare_text(const struct compare *c, FILE *out)
 	for (size_t i = 0; i < c->n_pairs; i++)
 		sentence(c, &c->pairs[i], out);
 	for (size_t i = 0; i < c->n_pairs; i++) {
-		const struct compare_pair *p = &c->pairs[i];
-
-		if (!p->n_where || (isfinite(p->lo) && p->verdict == VERDICT_NONE_SHOWN))
+		if (!c->pairs[i].n_where)
 			continue;
 		if (!any)
 			fputs("\nWhere the difference comes from\n", out);
 		any = true;
-		where(c, p, out);
+		where(c, &c->pairs[i], out);
 	}
 	fputc('\n', out);
 	if (c->rounds < 6)
-		paragraph(out, "! ",
-			"With fewer than 6 rounds no 95 % interval of a median exists; the figures "
-			"are "
-			"medians without one.");
+		too_few_rounds(c, out);
 	for (size_t i = 0; i < c->n_workloads * c->n_backends; i++)
 		doubts(c, &c->cells[i], i / c->n_backends, i % c->n_backends, out);
 }

@@ -101,13 +101,26 @@ static void add_where(struct compare_pair *p, const char *op, double seconds)
 	p->where[i] = w;
 }
 
+/*
+ * Has the difference parts worth naming? Only when it is shown, is at least half as wide as the
+ * interval of its (log) ratio, and the medians of the times say the same as the median of the
+ * ratios. Else the parts are those of noise: shares of thousands of percent, either way.
+ */
+static bool has_parts(const struct compare_pair *p)
+{
+	if (p->verdict == VERDICT_NONE_SHOWN || p->difference_seconds == 0)
+		return false;
+	return (p->difference_seconds > 0) == (p->verdict == VERDICT_SLOWER) &&
+	       fabs(log(p->ratio)) >= log(p->hi / p->lo) / 2;
+}
+
 static void find_where(struct compare_pair *p, const struct compare_cell *base,
 	const struct compare_cell *cell, double *scratch)
 {
 	double rest = p->difference_seconds;
 
 	p->n_where = 0;
-	if (!(fabs(p->difference_seconds) > 0))
+	if (!has_parts(p))
 		return;
 	for (unsigned op = 0; op < OP_COUNT; op++) {
 		double d = median_part(cell, op, scratch) - median_part(base, op, scratch);

@@ -75,7 +75,8 @@ struct compare_pair { /* one workload, backend against baseline */
 	enum verdict verdict;
 	unsigned rounds_for_5_percent;
 	struct compare_where where[OP_COUNT + 2]; /* most first; adds up to the difference */
-	size_t n_where;
+	size_t n_where; /* 0 unless a difference is shown and is no smaller than what is not known
+			   of it (docs/measuring.md) */
 };
 struct compare_on {
 	char *name, *kind, *spec, *fs, *how;

@@ -22,7 +22,8 @@ has '.cells[].runs[]' round seconds mb_per_s iops mean_ms p50_ms p95_ms p99_ms m
 has '.cells[].runs[].ops.write' count bytes total_ms mean_ms p50_ms p99_ms
 has '.cells[].fidelity' matched_percent order_violations start_lag_p99_us
 has '.comparisons[]' workload baseline backend ratio ci95 verdict where
-has '.comparisons[].where[]' op share_of_difference_percent
+holds "$J" '[.comparisons[] | .where == [] or .verdict != "no difference shown"] | all'
+holds "$J" '[.comparisons[].verdict] | inside(["slower", "faster", "no difference shown"])'
 ok "every fixed key"
 
 holds "$J" '.order == "resource" and .pace == "asap" and .cache == "cold" and .interrupted == false'

@@ -11,6 +11,7 @@ expect 1 "$IOTAPE" compare "$T/files.tape" --on null: --on "$T/a" --limit=10% --
 	>"$T/txt"
 holds "$T/j.json" '.comparisons[0] | .verdict == "slower" and .ratio > 1.1 and .ci95[0] > 1.1'
 holds "$T/j.json" '[.cells[].runs[].mismatches] | add == 0'
+holds "$T/j.json" '[.comparisons[].where[] | has("op") and has("share_of_difference_percent")] | length > 0 and all'
 holds "$T/j.json" '[.comparisons[0].where[].share_of_difference_percent] | add | . > 99.9 and . < 100.1'
 grep -q 'dir is slower than null' "$T/txt" || die "no sentence: $(cat "$T/txt")"
 grep -q 'of the .* s more on dir:' "$T/txt" || die "no breakdown: $(cat "$T/txt")"

@@ -36,6 +36,12 @@ holds "$T/names.json" '[.workloads[].name] == ["files", "files-2", "other"]'
 holds "$T/names.json" '[.backends[].name] == ["dir", "dir-again", "dir-2"]'
 holds "$T/names.json" '[.cells[].ci95_seconds, .comparisons[].ci95] | all(. == null)'
 holds "$T/names.json" '[.comparisons[].verdict] | all(. == "no difference shown")'
+holds "$T/names.json" '[.comparisons[].where] | all(. == [])'
+expect 0 "$IOTAPE" compare "$T/other.tape" --on null: --on "$T/a" --rounds=2 >"$T/few.txt"
+tr '\n' ' ' <"$T/few.txt" | tr -s ' ' >"$T/few"
+grep -q '; 2 rounds give no interval and so no verdict, 6 are the least\.' "$T/few" &&
+	grep -q '! 2 rounds give no 95 % interval of a median and no verdict' "$T/few" &&
+	! grep -q 'difference comes from' "$T/few" || die "two rounds: $(cat "$T/few.txt")"
 ok "names are made unique, one round gives no interval"
 
 # --baseline turns the comparison round

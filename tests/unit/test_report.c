@@ -165,6 +165,7 @@ static void overlapping_lanes_share_the_time(void **state)
 static void shares_add_up_for_any_noise(void **state)
 {
 	struct compare_random r = {11};
+	unsigned explained = 0, shown = 0;
 
 	(void)state;
 	for (int trial = 0; trial < 200; trial++) {
@@ -175,14 +176,18 @@ static void shares_add_up_for_any_noise(void **state)
 				double v[5];
 
 				for (int k = 0; k < 5; k++)
-					v[k] = (double)compare_random_below(&r, 1000) / 500 + 0.01;
+					v[k] = ((double)compare_random_below(&r, 1000) / 500 +
+						       0.01) *
+					       (double)(1 + 2 * b);
 				put_run(c, 0, b, i, (struct made){v[0], v[1], v[2], v[3], v[4]});
 			}
 		assert_int_equal(compare_summarise(c), 0);
 		for (size_t i = 0; i < c->n_pairs; i++) {
 			const struct compare_pair *p = &c->pairs[i];
 
-			if (fabs(p->difference_seconds) > 1e-6)
+			shown += p->verdict != VERDICT_NONE_SHOWN;
+			explained += p->n_where > 0;
+			if (p->n_where)
 				assert_true(fabs(sum_of_shares(p) - 100) < 1e-3);
 			for (size_t k = 1; k < p->n_where; k++)
 				assert_true(
@@ -190,6 +195,92 @@ static void shares_add_up_for_any_noise(void **state)
 		}
 		compare_free(c);
 	}
+	assert_true(explained > 100 && explained <= shown);
+}
+
+/* Parts are named of a difference that is shown and larger than what is not known of it, else
+ * nowhere: in six rounds the other backend takes seconds[i] against 1 s. */
+static void where_only_of_a_real_difference(void **state)
+{
+	static const struct {
+		const char *what;
+		double seconds[6];
+		size_t rounds;
+		bool parts;
+	} cases[] = {
+		{"clearly slower", {1.20, 1.21, 1.22, 1.23, 1.24, 1.25}, 6, true},
+		{"clearly faster", {0.80, 0.79, 0.78, 0.77, 0.76, 0.75}, 6, true},
+		{"shown and tiny, and that is known well", {1.010, 1.011, 1.012, 1.011, 1.01, 1.01},
+			6, true},
+		{"none shown", {0.99, 1.01, 1.02, 0.98, 1.03, 1.01}, 6, false},
+		{"shown, less than half of its interval", {1.001, 1.01, 1.02, 1.03, 1.2, 1.9}, 6,
+			false},
+		{"too few rounds", {2, 2, 2, 2, 2}, 5, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct compare *c = make(1, 2, (unsigned)cases[i].rounds);
+		char *text, *json;
+
+		for (unsigned k = 0; k < cases[i].rounds; k++) {
+			put_run(c, 0, 0, k + 1, (struct made){1, 0, 0.5, 0.1, 0});
+			put_run(c, 0, 1, k + 1, (struct made){cases[i].seconds[k], 0, 0.2, 0.6, 0});
+		}
+		assert_int_equal(compare_summarise(c), 0);
+		text = text_of(c, compare_text);
+		json = text_of(c, compare_json);
+		if ((c->pairs[0].n_where > 0) != cases[i].parts ||
+			(strstr(text, "Where the difference") != NULL) != cases[i].parts ||
+			(strstr(json, "\"where\": []") == NULL) != cases[i].parts)
+			fail_msg("%s: %zu parts\n%s", cases[i].what, c->pairs[0].n_where, text);
+		free(text);
+		free(json);
+		compare_free(c);
+	}
+}
+
+/* Drift within the rounds: slower in every pair, and yet the median time is less. */
+static void where_never_contradicts(void **state)
+{
+	static const double base[] = {1, 1, 1, 9, 9, 9, 9}, factor = 1.05;
+	struct compare *c = make(1, 2, 7);
+
+	(void)state;
+	for (unsigned k = 0; k < 7; k++) {
+		put_run(c, 0, 0, k + 1, (struct made){base[k], 0, 0.5, 0, 0});
+		put_run(c, 0, 1, k + 1, (struct made){base[k] * factor, 0, 0.5, 0, 0});
+	}
+	/* one more of the other backend, without a pair */
+	c->cells[1].runs[6].seconds = 1.05;
+	c->cells[1].runs[6].round = 99;
+	c->cells[0].runs[6].round = 7;
+	assert_int_equal(compare_summarise(c), 0);
+	assert_int_equal(c->pairs[0].verdict, VERDICT_SLOWER);
+	assert_true(c->pairs[0].difference_seconds < 0);
+	assert_int_equal(c->pairs[0].n_where, 0);
+	compare_free(c);
+}
+
+/* What nearly cancels out is told in seconds, not in thousands of percent. */
+static void large_parts_in_seconds(void **state)
+{
+	struct compare *c = make(1, 2, 6);
+	char *s;
+
+	(void)state;
+	for (unsigned k = 1; k <= 6; k++) {
+		put_run(c, 0, 0, k, (struct made){4, 6, 4, 0, 0});
+		put_run(c, 0, 1, k, (struct made){7.2, 3, 4, 3.2, 0});
+	}
+	assert_int_equal(compare_summarise(c), 0);
+	s = text_of(c, compare_text);
+	if (!strstr(s,
+		    "large, of the 0.200 s more on disk: fsync 3.20 s more, the final sync 3.00 s "
+		    "less."))
+		fail_msg("%s", s);
+	free(s);
+	compare_free(c);
 }
 
 /* Rounds drift by a factor of ten, the ratio within each stays 1.2: pairs must show it. */
@@ -265,10 +356,13 @@ static void interrupted_rounds_are_left_out(void **state)
 	assert_true(isnan(c->pairs[0].lo));
 	s = text_of(c, compare_text);
 	assert_non_null(strstr(s, "INTERRUPTED"));
+	assert_non_null(strstr(s, "1 round gives no interval and so no verdict"));
 	free(s);
 	s = text_of(c, compare_json);
 	assert_non_null(strstr(s, "\"interrupted\": true"));
 	assert_non_null(strstr(s, "\"ci95\": null"));
+	assert_non_null(strstr(s, "\"verdict\": \"no difference shown\""));
+	assert_non_null(strstr(s, "\"where\": []"));
 	free(s);
 	compare_free(c);
 }
@@ -333,9 +427,11 @@ static void text_says_it(void **state)
 			    "disk is slower than raw",
 			    "of the 1.50 s more on disk: write 40 %, the final sync 33 %, waiting "
 			    "and the engine 20 %, fsync 7 %."}},
-		{3, {"too few rounds", "3 rounds are too few to say how sure",
-			    "With fewer than 6 rounds"}},
-		{1, {"1 round is too few"}},
+		{3, {"too few rounds",
+			    "large: disk took 2.00 times as long as raw; 3 rounds give no interval "
+			    "and so no verdict, 6 are the least.",
+			    "! 3 rounds give no 95 % interval of a median and no verdict"}},
+		{1, {"1 round gives no interval and so no verdict", "! 1 round gives no 95 %"}},
 	};
 
 	(void)state;
@@ -477,6 +573,9 @@ int main(void)
 		cmocka_unit_test(where_adds_up),
 		cmocka_unit_test(overlapping_lanes_share_the_time),
 		cmocka_unit_test(shares_add_up_for_any_noise),
+		cmocka_unit_test(where_only_of_a_real_difference),
+		cmocka_unit_test(where_never_contradicts),
+		cmocka_unit_test(large_parts_in_seconds),
 		cmocka_unit_test(pairs_are_by_round),
 		cmocka_unit_test(baseline_is_the_one_asked_for),
 		cmocka_unit_test(limit),
