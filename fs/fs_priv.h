@@ -21,6 +21,7 @@ struct fs {
 	bool root;                    /* the daemon may act as others */
 	bool direct_mmap;             /* the kernel maps direct-I/O files shared (set at INIT) */
 	dev_t dev;                    /* of the root */
+	_Atomic uint64_t others[64];  /* devices below it, as met; inode_shown() */
 	struct inode *root_inode;
 	struct inode_table *table; /* inode.c */
 	_Atomic uint64_t next_iid, next_oid, next_owner;

@@ -110,6 +110,7 @@ struct inode *inode_add(struct fs *fs, struct inode_stripe *s, dev_t dev, ino_t 
 		grow(s);
 	in->dev = dev;
 	in->ino = ino;
+	in->shown = inode_shown(fs, dev, ino);
 	in->type = type & S_IFMT;
 	in->iid = atomic_fetch_add(&fs->next_iid, 1);
 	in->fd = -1;
@@ -214,6 +215,24 @@ struct inode *inode_of(struct fs *fs, fuse_ino_t ino)
 fuse_ino_t inode_number(struct fs *fs, const struct inode *in)
 {
 	return in == fs->root_inode ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)in;
+}
+
+ino_t inode_shown(struct fs *fs, dev_t dev, ino_t ino)
+{
+	const uint64_t other = UINT64_C(1) << 62;
+	size_t i = 0;
+
+	if (dev == fs->dev)
+		return ino;
+	for (; i < ARRAY_SIZE(fs->others); i++) {
+		uint64_t d = 0;
+
+		if (atomic_compare_exchange_strong(&fs->others[i], &d, dev) || d == dev)
+			break;
+	}
+	if (i < ARRAY_SIZE(fs->others) && ino < UINT64_C(1) << 48)
+		return other | (ino_t)(i + 1) << 48 | ino;
+	return other | other >> 1 | mix(dev, ino) >> 3; /* as good as distinct */
 }
 
 void inode_path(const struct inode *in, struct inode_path *out)

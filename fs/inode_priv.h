@@ -19,7 +19,7 @@ struct inode_entry { /* a directory entry that is known to stand for an inode */
 struct inode {
 	struct inode *next, **at; /* in its bucket */
 	dev_t dev;
-	ino_t ino;
+	ino_t ino, shown; /* shown: to applications */
 	uint64_t iid;
 	_Atomic uint64_t
 		refs;     /* the kernel's lookups and our handles; to 0 under the stripe lock */
@@ -51,6 +51,9 @@ int inode_table_new(struct fs *fs);
 void inode_table_free(struct fs *fs);
 struct inode *inode_of(struct fs *fs, fuse_ino_t ino);
 fuse_ino_t inode_number(struct fs *fs, const struct inode *in);
+/* st_ino as applications see it: the source's own numbers are what they are; those of another file
+ * system below it, which on the mount are of the same device, are made to differ. */
+ino_t inode_shown(struct fs *fs, dev_t dev, ino_t ino);
 static inline int inode_fd(const struct inode *in)
 {
 	return in->fd;

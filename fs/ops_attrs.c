@@ -33,6 +33,7 @@ void mirror_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	err = fstat(inode_fd(in), &st) < 0 ? errno : 0;
 	probe_done(&p, -err);
 	probe_end(&p);
+	st.st_ino = in->shown;
 	if (err)
 		fuse_reply_err(req, err);
 	else
@@ -144,6 +145,7 @@ void mirror_setattr(
 	if (!r && fstat(inode_fd(in), &st) < 0)
 		r = -errno;
 	probe_end(&p);
+	st.st_ino = in->shown;
 	if (r)
 		fuse_reply_err(req, -r);
 	else

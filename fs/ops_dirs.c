@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 struct listing {
 	struct fs *fs;
@@ -27,25 +28,49 @@ static bool is_dots(const char *name)
 	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
+static ino_t shown(const struct listing *l, const struct dirent64 *d)
+{
+	return inode_shown(l->fs, l->h->inode->dev, d->d_ino);
+}
+
+/* Tells the trace of an entry. Where another file system is mounted the listing has the number of
+ * what that hides. */
+static void note(const struct listing *l, const struct dirent64 *d)
+{
+	const struct inode *dir = l->h->inode;
+	dev_t dev = dir->dev;
+	ino_t ino = d->d_ino;
+	struct statx sx;
+
+	if (!l->fs->queue || is_dots(d->d_name) || d->d_type == DT_UNKNOWN)
+		return;
+	if (d->d_type == DT_DIR &&
+		!statx(inode_fd(dir), d->d_name,
+			AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, STATX_INO,
+			&sx)) {
+		dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
+		ino = sx.stx_ino;
+	}
+	inode_listed(l->fs, dir->iid, d->d_name, dev, ino, DTTOIF(d->d_type));
+}
+
 /* Adds one entry; false when it does not fit any more. */
 static bool add_plain(struct listing *l, const struct dirent64 *d)
 {
-	struct stat st = {.st_ino = d->d_ino, .st_mode = DTTOIF(d->d_type)};
+	struct stat st = {.st_ino = shown(l, d), .st_mode = DTTOIF(d->d_type)};
 	size_t n = fuse_add_direntry(
 		l->req, l->out + l->used, l->room - l->used, d->d_name, &st, d->d_off);
 
 	if (n > l->room - l->used)
 		return false;
 	l->used += n;
-	if (l->fs->queue && !is_dots(d->d_name) && d->d_type != DT_UNKNOWN)
-		inode_listed(l->fs, l->h->inode->iid, d->d_name, l->h->inode->dev, d->d_ino,
-			DTTOIF(d->d_type));
+	note(l, d);
 	return true;
 }
 
 static bool add_plus(struct listing *l, const struct dirent64 *d)
 {
-	struct fuse_entry_param e = {.attr = {.st_ino = d->d_ino, .st_mode = DTTOIF(d->d_type)}};
+	struct fuse_entry_param e = {.attr = {.st_ino = shown(l, d), .st_mode = DTTOIF(d->d_type)}};
 	struct inode *dir = l->h->inode, *in = NULL;
 	struct stat st;
 	size_t n = fuse_add_direntry_plus(l->req, NULL, 0, d->d_name, &e, d->d_off);

@@ -20,6 +20,7 @@ void mirror_entry(
 	e->ino = inode_number(fs, in);
 	e->generation = in->iid;
 	e->attr = *st;
+	e->attr.st_ino = in->shown;
 	e->attr_timeout = MIRROR_TIMEOUT;
 	e->entry_timeout = MIRROR_TIMEOUT;
 }
