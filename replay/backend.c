@@ -190,7 +190,7 @@ uint64_t backend_allocated_bytes(const struct backend *b)
 	bool images = false;
 
 	for (size_t i = 0; i < BACKEND_MADE_MAX; i++)
-		if (b->made[i] && !stat(b->made[i], &st)) {
+		if (b->made[i].path && !stat(b->made[i].path, &st)) {
 			sum += (uint64_t)st.st_blocks * 512;
 			images = true;
 		}
@@ -214,25 +214,10 @@ uint64_t backend_capacity_bytes(const struct backend *b)
 		return 0;
 	inner = (uint64_t)v.f_bavail * v.f_frsize;
 	/* a thin disk has no more than what is left below it */
-	if (b->ops == &backend_vmdk_ops && b->provision == BACKEND_THIN && b->made[0] &&
-		!statvfs(b->made[0], &v))
+	if (b->ops == &backend_vmdk_ops && b->provision == BACKEND_THIN && b->made[0].path &&
+		!statvfs(b->made[0].path, &v))
 		inner = MIN(inner, (uint64_t)v.f_bavail * v.f_frsize);
 	return inner;
-}
-
-static void forget_files(struct backend *b, bool gone, int *first, char *text, size_t cap)
-{
-	for (size_t i = 0; i < BACKEND_MADE_MAX; i++) {
-		if (!b->made[i])
-			continue;
-		if (b->pol.keep && !b->failed) {
-			backend_file_unmark(b->made[i]);
-		} else if (gone && unlink(b->made[i]) < 0 && errno != ENOENT && !*first) {
-			*first = -errno;
-			snprintf(text, cap, "cannot remove %s: %s", b->made[i], strerror(errno));
-		}
-		free(STEAL(b->made[i]));
-	}
 }
 
 static void note(int r, int *first, char *text, size_t cap)
@@ -241,6 +226,20 @@ static void note(int r, int *first, char *text, size_t cap)
 		return;
 	*first = r;
 	snprintf(text, cap, "%s", fail_text());
+}
+
+static void forget_files(
+	struct backend *b, bool keep, bool gone, int *first, char *text, size_t cap)
+{
+	for (size_t i = 0; i < BACKEND_MADE_MAX; i++) {
+		struct backend_made *m = &b->made[i];
+
+		if (m->path && keep)
+			backend_file_keep(m);
+		else if (m->path && gone)
+			note(backend_file_remove(m), first, text, cap);
+		free(STEAL(m->path));
+	}
 }
 
 int backend_down(struct backend *b)
@@ -277,7 +276,7 @@ int backend_down(struct backend *b)
 		note(backend_disk_detach(d, d->device && !keep), &first, text, sizeof(text));
 	}
 	/* what could not be unmounted can be tried again as long as its files are there */
-	forget_files(b, keep || !b->mount_dir, &first, text, sizeof(text));
+	forget_files(b, keep, !b->mount_dir, &first, text, sizeof(text));
 	free(STEAL(b->root_path));
 	free(STEAL(b->mount_dir));
 	b->is_up = false;
@@ -294,7 +293,7 @@ void backend_free(struct backend *b)
 		free(b->disk[i].image);
 	}
 	for (size_t i = 0; i < BACKEND_MADE_MAX; i++)
-		free(b->made[i]);
+		free(b->made[i].path);
 	free(b->root_path);
 	free(b->mount_dir);
 	for (char **p = b->destroy; p && *p; p++)

@@ -17,7 +17,6 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
 static bool may_destroy(const struct backend *b, const struct stat *st)
 {
@@ -113,6 +112,7 @@ static int check_signature(const char *node)
 static int check_device(const struct backend *b, const char *path, const struct stat *st)
 {
 	_close_ int fd = -1;
+	int n;
 
 	if (!may_destroy(b, st))
 		return fail(-EPERM,
@@ -121,63 +121,14 @@ static int check_device(const struct backend *b, const char *path, const struct 
 			path, path);
 	if (has_partition(st->st_rdev))
 		return fail(-EBUSY, "%s has partitions: name one that is free", path);
+	n = loop_of_file(path); /* which does not claim it, so that O_EXCL would go through */
+	if (n >= 0)
+		return fail(-EBUSY, "%s is in use by /dev/loop%d (see losetup -l)", path, n);
 	fd = open(path, O_RDWR | O_EXCL | O_CLOEXEC);
 	if (fd < 0)
 		return fail(-errno, "%s: %s", path,
 			errno == EBUSY ? "mounted, or held by another device" : strerror(errno));
 	return check_signature(path);
-}
-
-#define MARK "user.iotape" /* on files of ours while they stand: the process that made them */
-
-int backend_file_absent(const char *path)
-{
-	char who[24] = "";
-	struct stat st;
-	int n;
-
-	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0 : fail(-errno, "%s: %s", path, strerror(errno));
-	if (S_ISDIR(st.st_mode))
-		return fail(-EISDIR, "%s is a directory: name a file to be made in it", path);
-	n = loop_of_file(path);
-	if (n >= 0)
-		return fail(-EBUSY, "%s is in use by /dev/loop%d (iotape backend list, losetup -l)",
-			path, n);
-	if (getxattr(path, MARK, who, sizeof(who) - 1) > 0)
-		return fail(-EEXIST,
-			"%s was left by iotape when it was killed (process %s): remove it "
-			"and try again",
-			path, who);
-	return fail(
-		-EEXIST, "%s exists and is not overwritten: remove it or name another file", path);
-}
-
-void backend_file_unmark(const char *path)
-{
-	removexattr(path, MARK);
-}
-
-void backend_file_mark(const char *path)
-{
-	char who[24];
-
-	snprintf(who, sizeof(who), "%d", (int)getpid());
-	setxattr(path, MARK, who, strlen(who), 0);
-}
-
-int backend_file_made(struct backend *b, const char *path)
-{
-	for (size_t i = 0; i < BACKEND_MADE_MAX; i++) {
-		if (b->made[i])
-			continue;
-		b->made[i] = strdup(path);
-		if (!b->made[i])
-			break;
-		backend_file_mark(path);
-		return 0;
-	}
-	return fail(-ENOMEM, "out of memory");
 }
 
 int backend_disk_check(const struct backend *b, const struct backend_disk *d)
@@ -193,7 +144,7 @@ int backend_disk_check(const struct backend *b, const struct backend_disk *d)
 			return fail(-errno, "%s: %s", d->path, strerror(errno));
 		if (!strncmp(abs, "/dev/", 5) && strncmp(abs, "/dev/shm/", 9))
 			return fail(-ENOENT, "%s: there is no such device", d->path);
-		r = backend_file_absent(abs); /* a dangling link */
+		r = backend_file_absent(b, abs); /* a dangling link */
 		return r < 0 ? r : backend_space(abs, b->size_bytes);
 	}
 	if (S_ISBLK(st.st_mode))
@@ -204,7 +155,7 @@ int backend_disk_check(const struct backend *b, const struct backend_disk *d)
 			     : fail(-EBUSY, "%s is in use by /dev/loop%d", d->path, r);
 	}
 	if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
-		return backend_file_absent(abs);
+		return backend_file_absent(b, abs);
 	return fail(-ENOTBLK, "%s is neither a block device nor a regular file", d->path);
 }
 
@@ -230,19 +181,24 @@ int backend_disk_attach(struct backend *b, struct backend_disk *d, uint64_t offs
 
 static int make_file(struct backend *b, struct backend_disk *d)
 {
-	int r;
-	_close_ int fd = open(d->image, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	_close_ int fd = backend_file_make(b, d->image);
 
 	if (fd < 0)
-		return fail(-errno, "cannot make %s: %s", d->image, strerror(errno));
-	r = backend_file_made(b, d->image);
-	if (r < 0) {
-		unlink(d->image);
-		return r;
-	}
+		return fd;
 	if (ftruncate(fd, (off_t)b->size_bytes) < 0)
 		return fail(-errno, "%s: %s", d->image, strerror(errno));
 	return backend_allocate(b, fd, d->image, BACKEND_LAZY, b->size_bytes);
+}
+
+int backend_disk_files(const struct backend *b, char **paths)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(b->disk) && b->disk[i].path; i++) {
+		paths[n] = backend_absolute(b->disk[i].path);
+		n += paths[n] != NULL;
+	}
+	return n;
 }
 
 int backend_disk_up(struct backend *b, struct backend_disk *d)
@@ -263,6 +219,11 @@ int backend_disk_up(struct backend *b, struct backend_disk *d)
 	d->device = true;
 	if (S_ISREG(st.st_mode))
 		return backend_disk_attach(b, d, 0, 0);
+	/* links like /dev/disk/by-id/... have long names, and the kernel knows the device by one */
+	free(d->image);
+	d->image = realpath(d->path, NULL);
+	if (!d->image)
+		return fail(-errno, "%s: %s", d->path, strerror(errno));
 	if (strlen(d->image) >= sizeof(d->node))
 		return fail(-ENAMETOOLONG, "%s: the name is too long", d->image);
 	strcpy(d->node, d->image);

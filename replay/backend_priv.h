@@ -32,6 +32,9 @@ struct backend_ops {
 	int (*up)(struct backend *b);
 	/* Of what the generic part of backend_down() does not know. NULL: nothing. */
 	int (*down)(struct backend *b);
+	/* The files that up makes, absolute, into paths[BACKEND_MADE_MAX]; the caller frees them.
+	 * Their number. NULL: none. */
+	int (*files)(const struct backend *b, char **paths);
 };
 extern const struct backend_ops backend_dir_ops, backend_null_ops, backend_rdm_ops,
 	backend_vmdk_ops, backend_raid1_ops;
@@ -45,6 +48,10 @@ struct backend_disk {
 	char node[64];    /* "/dev/loop3"; "": not attached */
 };
 #define BACKEND_MADE_MAX 4
+struct backend_made { /* a file to remove at down */
+	char *path;   /* absolute; NULL: none */
+	char id[72];  /* what tells it from another file of that name */
+};
 struct backend {
 	const struct backend_ops *ops;
 	char *name, *spec;
@@ -63,7 +70,7 @@ struct backend {
 	int mount_fd, root_fd;
 	char *mount_dir; /* NULL: a detached mount, seen by this process alone */
 	char *root_path;
-	char *made[BACKEND_MADE_MAX]; /* files to remove at down */
+	struct backend_made made[BACKEND_MADE_MAX];
 	char fs_name[32];
 	char how[640];
 };
@@ -82,12 +89,21 @@ int backend_disk_attach(struct backend *b, struct backend_disk *d, uint64_t offs
 /* "/dev/loop3 (direct I/O) over d.img, 8.0 GiB preallocated" added to how. */
 void backend_disk_how(struct backend *b, const struct backend_disk *d);
 int backend_disk_detach(struct backend_disk *d, bool wipe);
-/* Refuses what is there already; says so when it is a leftover of ours. */
-int backend_file_absent(const char *path);
-/* Notes a file as made by us, and marks it when it exists; -ENOMEM. */
-int backend_file_made(struct backend *b, const char *path);
-void backend_file_mark(const char *path); /* as far as its file system has attributes */
-void backend_file_unmark(const char *path);
+/* backend_ops.files of kinds whose disks are files as they are named. */
+int backend_disk_files(const struct backend *b, char **paths);
+
+/* backend_file.c */
+/* Refuses what is there already; says what to do when it is one of ours. */
+int backend_file_absent(const struct backend *b, const char *path);
+/* A new empty file, marked as ours and noted for down: its descriptor, or -errno; never a file that
+ * was there. */
+int backend_file_make(struct backend *b, const char *path);
+/* Removes it unless another file has taken its place. */
+int backend_file_remove(const struct backend_made *m);
+void backend_file_keep(const struct backend_made *m); /* is the user's from now on */
+void backend_files_stay_up(struct backend *b);        /* marks them as of a backend that is up */
+/* Notes for down what the process pid, now gone, had made of this spec. */
+void backend_files_reclaim(struct backend *b, int pid);
 
 /* backend_space.c */
 /* "8.0 GiB"; returns buf. */

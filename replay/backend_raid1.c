@@ -65,6 +65,13 @@ static dev_t place(const struct backend_disk *d)
 	return stat(abs, &st) < 0 ? 0 : st.st_dev;
 }
 
+static bool same(const struct stat *a, const struct stat *b)
+{
+	if (S_ISBLK(a->st_mode) && S_ISBLK(b->st_mode))
+		return a->st_rdev == b->st_rdev;
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
 static int check(struct backend *b)
 {
 	_free_ char *a0 = backend_absolute(b->disk[0].path);
@@ -75,8 +82,7 @@ static int check(struct backend *b)
 
 	if (!a1)
 		return -ENOENT;
-	if (!strcmp(a0, a1) || (!stat(a0, &s0) && !stat(a1, &s1) && s0.st_ino == s1.st_ino &&
-				       s0.st_dev == s1.st_dev))
+	if (!strcmp(a0, a1) || (!stat(a0, &s0) && !stat(a1, &s1) && same(&s0, &s1)))
 		return fail(-EINVAL, "raid1: both legs are %s: a mirror needs two", a0);
 	r = backend_disk_check(b, &b->disk[0]);
 	if (!r)
@@ -140,4 +146,5 @@ const struct backend_ops backend_raid1_ops = {
 	.need = need,
 	.check = check,
 	.up = up,
+	.files = backend_disk_files,
 };

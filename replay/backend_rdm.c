@@ -47,4 +47,5 @@ const struct backend_ops backend_rdm_ops = {
 	.need = need,
 	.check = check,
 	.up = up,
+	.files = backend_disk_files,
 };

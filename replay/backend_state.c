@@ -49,8 +49,12 @@ int backend_leave(struct backend *b, FILE *state)
 	put(state, "root", b->root_path);
 	put(state, "mount", b->mount_dir);
 	put(state, "how", b->how);
-	for (size_t i = 0; i < BACKEND_MADE_MAX; i++)
-		put(state, "made", b->made[i]);
+	for (size_t i = 0; i < BACKEND_MADE_MAX; i++) {
+		if (!b->made[i].path)
+			continue;
+		put(state, "made", b->made[i].path);
+		put(state, "id", b->made[i].id);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(b->disk); i++) {
 		const struct backend_disk *d = &b->disk[i];
 
@@ -113,7 +117,9 @@ static int take(struct reading *r, const char *line)
 	else if (!strncmp(line, "mount ", 6) && !b->mount_dir)
 		b->mount_dir = STEAL(v);
 	else if (!strncmp(line, "made ", 5) && r->made < BACKEND_MADE_MAX)
-		b->made[r->made++] = STEAL(v);
+		b->made[r->made++].path = STEAL(v);
+	else if (!strncmp(line, "id ", 3) && r->made)
+		snprintf(b->made[r->made - 1].id, sizeof(b->made[0].id), "%s", v);
 	else if (!strncmp(line, "how ", 4))
 		backend_how_add(b, "%s", v);
 	else if (!strncmp(line, "node ", 5))
@@ -164,11 +170,11 @@ int backend_resume(struct backend **out, FILE *state)
 	for (size_t i = 0; i < ARRAY_SIZE(rd.b->disk); i++) {
 		struct backend_disk *d = &rd.b->disk[i];
 
-		if (d->loop.number >= 0 &&
-			(!d->image || loop_of_file(d->image) != d->loop.number)) {
+		if (d->loop.number >= 0 && (!d->image || !loop_is_over(d->loop.number, d->image))) {
 			d->loop = LOOP_NONE;
-			d->dev = 0;
 			d->node[0] = '\0';
+			if (!rd.b->rate_bytes && !rd.b->delay_ns) /* else: its rule is still ours */
+				d->dev = 0;
 		}
 	}
 	rd.b->is_up = true;

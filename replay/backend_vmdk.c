@@ -58,9 +58,9 @@ static int check(struct backend *b)
 	flat = flat_name(abs);
 	if (!flat)
 		return -ENOMEM;
-	r = backend_file_absent(abs);
+	r = backend_file_absent(b, abs);
 	if (!r)
-		r = backend_file_absent(flat);
+		r = backend_file_absent(b, flat);
 	return r < 0 ? r : backend_space(abs, b->provision == BACKEND_THIN ? 0 : b->size_bytes);
 }
 
@@ -91,24 +91,25 @@ static int parse_descriptor(
 	return 0;
 }
 
+/* Both names are taken before qemu-img, which overwrites whatever it finds, gets to see them. */
 static int make_files(struct backend *b, const char *vmdk)
 {
 	char size[32];
 	const char *argv[] = {"qemu-img", "create", "-q", "-f", "vmdk", "-o",
 		"subformat=monolithicFlat,adapter_type=lsilogic", vmdk, size, NULL};
 	_free_ char *flat = flat_name(vmdk);
-	int r = flat ? backend_file_made(b, vmdk) : -ENOMEM;
+	_close_ int fd = flat ? backend_file_make(b, vmdk) : -ENOMEM;
+	_close_ int flat_fd = fd < 0 ? fd : backend_file_make(b, flat);
 
-	if (!r)
-		r = backend_file_made(b, flat);
 	snprintf(size, sizeof(size), "%llu", (unsigned long long)b->size_bytes);
-	if (!r)
-		r = run_tool(argv);
-	if (!r) {
-		backend_file_mark(vmdk);
-		backend_file_mark(flat);
-	}
-	return r;
+	return flat_fd < 0 ? flat_fd : run_tool(argv);
+}
+
+static int files(const struct backend *b, char **paths)
+{
+	paths[0] = backend_absolute(b->disk[0].path);
+	paths[1] = paths[0] ? flat_name(paths[0]) : NULL;
+	return paths[1] ? 2 : !!paths[0];
 }
 
 static int up(struct backend *b)
@@ -165,4 +166,5 @@ const struct backend_ops backend_vmdk_ops = {
 	.need = need,
 	.check = check,
 	.up = up,
+	.files = files,
 };

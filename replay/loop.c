@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define ATTACH_TRIES 64
@@ -82,8 +83,9 @@ static bool backing_file(int number, char *buf, size_t cap)
 	n = read(fd, buf, cap - 1);
 	if (n < 0)
 		return false;
+	if (n > 0 && buf[n - 1] == '\n') /* one of a name's own stays */
+		n--;
 	buf[n] = '\0';
-	buf[strcspn(buf, "\n")] = '\0';
 	return true;
 }
 
@@ -110,18 +112,45 @@ int loop_detach(struct loop *l)
 		number, was);
 }
 
+/* By whatever name: a loop device over a hard link to a file is over that file. */
+static bool is_over(const char *back, const char *path, const struct stat *st)
+{
+	struct stat other;
+
+	if (!strcmp(back, path))
+		return true;
+	if (!st || stat(back, &other) < 0)
+		return false;
+	if (S_ISBLK(st->st_mode))
+		return S_ISBLK(other.st_mode) && other.st_rdev == st->st_rdev;
+	return other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+}
+
 int loop_of_file(const char *path)
 {
 	char back[4096];
+	struct stat st;
+	bool there = !stat(path, &st);
 	struct dirent *e;
 	int n, found = -1;
 	DIR *d = opendir("/sys/block");
 
 	while (d && found < 0 && (e = readdir(d)))
 		if (sscanf(e->d_name, "loop%d", &n) == 1 && backing_file(n, back, sizeof(back)) &&
-			!strcmp(back, path))
+			is_over(back, path, there ? &st : NULL))
 			found = n;
 	if (d)
 		closedir(d);
 	return found;
+}
+
+bool loop_is_over(int number, const char *path)
+{
+	static const char gone[] = " (deleted)";
+	char back[4096];
+	size_t n = strlen(path);
+
+	if (!backing_file(number, back, sizeof(back)) || strncmp(back, path, n))
+		return false;
+	return !back[n] || !strcmp(back + n, gone);
 }

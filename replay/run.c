@@ -97,29 +97,26 @@ static void drain(int fd, char *buf, size_t cap)
 	buf[n] = '\0';
 }
 
-/* Lines become one, blank ones vanish. */
-static void one_line(char *s)
+/* Lines become one, with "; " between; blank ones vanish. */
+static void one_line(char *out, size_t cap, const char *s)
 {
-	char *out = s;
+	size_t n = 0;
 
-	for (char *p = s; *p; p++) {
-		unsigned char c = *p;
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
 
 		if (c == '\n' || c == '\r') {
-			while (p[1] == '\n' || p[1] == '\r' || p[1] == ' ' || p[1] == '\t')
-				p++;
-			if (out > s && p[1]) {
-				*out++ = ';';
-				*out++ = ' ';
-			}
+			s += strspn(s, "\n\r \t") - 1;
+			if (n && s[1])
+				n += (size_t)snprintf(out + n, cap - n, "; ");
 		} else {
-			*out++ = c < ' ' || c == 127 ? ' ' : *p;
+			n += (size_t)snprintf(
+				out + n, cap - n, "%c", c < ' ' || c == 127 ? ' ' : c);
 		}
-		/* "; " takes two places where one newline stood */
-		if (out > p + 1)
-			out = p + 1;
+		if (n + 3 >= cap)
+			break;
 	}
-	*out = '\0';
+	out[n] = '\0';
 }
 
 static int wait_for(pid_t pid, int *status)
@@ -173,8 +170,8 @@ int run_output(const char *const *argv, char *out, size_t cap, int *status)
 
 int run_tool(const char *const *argv)
 {
-	char text[640];
-	int st, r = spawn(argv, false, text, sizeof(text), &st);
+	char raw[640], text[720];
+	int st, r = spawn(argv, false, raw, sizeof(raw), &st);
 
 	if (r < 0)
 		return r;
@@ -182,7 +179,7 @@ int run_tool(const char *const *argv)
 		return 0;
 	if (!WIFEXITED(st))
 		return fail(-EINTR, "%s was killed by signal %d", argv[0], WTERMSIG(st));
-	one_line(text);
+	one_line(text, sizeof(text), raw);
 	if (!text[0])
 		return fail(-EIO, "%s failed with status %d", argv[0], WEXITSTATUS(st));
 	if (!strncmp(text, argv[0], strlen(argv[0])))

@@ -28,8 +28,10 @@ struct loop {
 int loop_attach(struct loop *l, int file_fd, const char *name, uint64_t offset, uint64_t size);
 /* Lets go; waits until the device is free. -EBUSY when someone still holds it. */
 int loop_detach(struct loop *l);
-/* Number of a loop device over this file, or -1. */
+/* Number of a loop device over this file or device, by whatever name; or -1. */
 int loop_of_file(const char *path);
+/* Is this one attached to the file that has, or had, this very path? */
+bool loop_is_over(int number, const char *path);
 
 /* throttle.c */
 int backend_throttle_need(void);
