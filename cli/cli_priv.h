@@ -101,6 +101,20 @@ void cli_progress_begin(struct cli_progress *p, int on, const char *label);
 void cli_progress_update(struct cli_progress *p, uint64_t done, uint64_t total, uint64_t bytes);
 void cli_progress_end(struct cli_progress *p);
 
+/* backend_note.c */
+struct backend;
+struct backend_policy;
+/* The file of a name; make: its directory too. */
+int cli_note_path(char *path, size_t cap, const char *name, bool make);
+/* What is noted under this name, with its note locked as long as *note is open: 0, or 1 when its
+ * `up` was killed; *out may then be NULL. */
+int cli_note_resume(struct backend **out, const char *name, FILE **note);
+/* fn for every name that is noted; all of them even after a failure, the first is returned. */
+int cli_note_each(int (*fn)(void *ctx, const char *name), void *ctx);
+/* A locked, empty note for *b: its descriptor. The kind's name is made unique (*b is then another),
+ * a given name is not: -EEXIST. */
+int cli_note_new(struct backend **b, const struct backend_policy *pol, bool named);
+
 /* Signals: SIGINT, SIGTERM and SIGHUP set *flag; a second one is the default action again. */
 extern volatile int cli_stop_flag;
 void cli_catch_signals(void);

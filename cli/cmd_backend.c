@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `iotape backend`: which kinds of storage can stand up here, whether one spec can, and one stood
- * up to be used by hand and taken down later. What is up is noted in one file each under
- * /run/iotape (root) or $XDG_RUNTIME_DIR/iotape; removing such a file by hand loses the way back.
+ * up to be used by hand and taken down later (what is up is noted in backend_note.c).
  */
 #include "cli_priv.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "iotape/backend.h"
 #include "iotape/json.h"
@@ -23,102 +19,43 @@ struct options {
 	const char **destroy; /* NULL-terminated, or NULL */
 };
 
-/* The directory of notes, made when it is to be written to. */
-static int state_dir(char *dir, size_t cap, bool make)
-{
-	const char *run = geteuid() ? getenv("XDG_RUNTIME_DIR") : "/run";
-	struct stat st;
-
-	if (!run || !*run)
-		return fail(-ENOENT,
-			"backend: XDG_RUNTIME_DIR is not set: there is no place to note "
-			"what is up; set it or be root");
-	if ((size_t)snprintf(dir, cap, "%s/iotape", run) >= cap)
-		return fail(-ENAMETOOLONG, "backend: %s is too long", run);
-	if (make && mkdir(dir, 0700) < 0 && errno != EEXIST)
-		return fail(-errno, "backend: cannot make %s: %s", dir, strerror(errno));
-	if (make && (lstat(dir, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
-			    st.st_mode & 022))
-		return fail(-EPERM, "backend: %s is not a directory of this user alone", dir);
-	return 0;
-}
-
-static int note_path(char *path, size_t cap, const char *name, bool make)
-{
-	char dir[512];
-	int r = state_dir(dir, sizeof(dir), make);
-
-	if (r < 0)
-		return r;
-	if (!*name || *name == '.' || strchr(name, '/') || strlen(name) > 200)
-		return fail(-EINVAL, "backend: '%s' is not a name", name);
-	snprintf(path, cap, "%s/%s", dir, name);
-	return 0;
-}
-
-static int resume(struct backend **out, const char *name)
-{
-	char path[1024];
-	int r = note_path(path, sizeof(path), name, false);
-	FILE *f;
-
-	if (r < 0)
-		return r;
-	f = fopen(path, "re");
-	if (!f && errno == ENOENT)
-		return fail(-ENOENT,
-			"backend: none is up by the name of '%s' (iotape backend list)", name);
-	if (!f)
-		return fail(-errno, "backend: %s: %s", path, strerror(errno));
-	r = backend_resume(out, f);
-	fclose(f);
-	return r < 0 ? fail_in(r, "backend: %s", path) : 0;
-}
-
-/* fn for every name that is noted; all of them even after a failure, the first is returned. */
-static int each_up(int (*fn)(void *ctx, const char *name), void *ctx)
-{
-	char dir[512];
-	struct dirent **names;
-	int n, first = 0;
-
-	if (state_dir(dir, sizeof(dir), false) < 0)
-		return 0;
-	n = scandir(dir, &names, NULL, alphasort);
-	for (int i = 0; i < n; i++) {
-		if (names[i]->d_name[0] != '.') {
-			int r = fn(ctx, names[i]->d_name);
-
-			if (r < 0 && !first)
-				first = r;
-		}
-		free(names[i]);
-	}
-	if (n >= 0)
-		free(names);
-	return first;
-}
+struct listing {
+	struct json *j; /* NULL: text */
+	unsigned n;
+};
 
 static int list_up(void *ctx, const char *name)
 {
-	struct json *j = ctx;
-	struct backend *b;
+	struct listing *l = ctx;
+	struct json *j = l->j;
+	struct backend *b = NULL;
+	FILE *note = NULL;
+	int r = cli_note_resume(&b, name, &note);
+	const char *state = r == -EBUSY ? "busy" : r < 0 ? "unreadable" : r ? "killed" : "up";
 
-	if (resume(&b, name) < 0)
+	if (r == -ENOENT)
 		return 0;
 	if (j) {
 		json_object(j, NULL);
 		json_str(j, "name", name);
-		json_str(j, "kind", backend_kind(b));
-		json_str(j, "spec", backend_spec(b));
-		json_str(j, "path", backend_root_path(b));
-		json_str(j, "how", backend_how(b));
+		json_str(j, "state", state);
+		json_str(j, "kind", b ? backend_kind(b) : NULL);
+		json_str(j, "spec", b ? backend_spec(b) : NULL);
+		json_str(j, "path", b ? backend_root_path(b) : NULL);
+		json_str(j, "how", b ? backend_how(b) : NULL);
 		json_end(j, '}');
+	} else if (r) {
+		printf("%s: %s: %s\n", state, name,
+			r < 0 ? fail_text() : "its `up` was killed; files of it may be left");
 	} else {
 		printf("up: %s at %s: %s\n", name,
 			backend_root_path(b) ? backend_root_path(b) : "-", backend_how(b));
 	}
-	backend_forget(b);
+	l->n++;
+	if (b)
+		backend_forget(b);
+	if (note)
+		fclose(note);
 	return 0;
 }
 
@@ -127,6 +64,7 @@ static int do_list(const struct options *o)
 	struct backend_kind_info k[KINDS_MAX];
 	size_t n = MIN(backend_kinds(k, KINDS_MAX), (size_t)KINDS_MAX);
 	struct json j;
+	struct listing l = {.j = o->format == CLI_TEXT ? NULL : &j};
 
 	if (o->format == CLI_TEXT) {
 		printf("%-6s  %-6s  %s\n", "kind", "usable", "by what means, or what is missing");
@@ -135,7 +73,9 @@ static int do_list(const struct options *o)
 		printf("\n");
 		for (size_t i = 0; i < n; i++)
 			printf("%-6s  %s\n", k[i].kind, k[i].syntax);
-		each_up(list_up, NULL);
+		cli_note_each(list_up, &l);
+		if (l.n)
+			printf("`iotape backend down NAME` takes one down, `down --all` all\n");
 		return cli_flush();
 	}
 	json_init(&j, stdout, 2);
@@ -152,7 +92,7 @@ static int do_list(const struct options *o)
 	}
 	json_end(&j, ']');
 	json_array(&j, "up");
-	each_up(list_up, &j);
+	cli_note_each(list_up, &l);
 	json_end(&j, ']');
 	json_end(&j, '}');
 	printf("\n");
@@ -174,81 +114,78 @@ static int do_check(const struct options *o, const char *spec)
 	return r < 0 ? r : cli_flush();
 }
 
-/* Opens a note that is not there yet; the kind's name is made unique, a given name is not. */
-static int new_note(
-	const struct backend *b, bool named, char *path, size_t cap, char *name, size_t name_cap)
+/* Removes the note before its lock goes. */
+static int take_down(void *ctx, const char *name)
 {
-	int r, fd;
+	char path[1024];
+	struct backend *b = NULL;
+	FILE *note = NULL;
+	int r = cli_note_resume(&b, name, &note);
 
-	for (unsigned i = 1; i < 1000; i++) {
-		if (i == 1)
-			snprintf(name, name_cap, "%s", backend_name(b));
-		else
-			snprintf(name, name_cap, "%s-%u", backend_name(b), i);
-		r = note_path(path, cap, name, true);
-		if (r < 0)
-			return r;
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		if (fd >= 0)
-			return fd;
-		if (errno != EEXIST)
-			return fail(-errno, "backend: %s: %s", path, strerror(errno));
-		if (named)
-			return fail(-EEXIST,
-				"backend: '%s' is up already: take it down or choose "
-				"another name",
-				name);
-	}
-	return fail(-EEXIST, "backend: too many are up: take some down");
+	(void)ctx;
+	if (r < 0)
+		return r;
+	r = backend_down(b);
+	if (!r && !cli_note_path(path, sizeof(path), name, false))
+		unlink(path);
+	backend_free(b);
+	fclose(note);
+	return r;
+}
+
+/* Says where it is and how to end it; false when nobody could be told. */
+static int tell_up(const struct backend *b)
+{
+	const char *root = backend_root_path(b);
+
+	printf("%s\n", root ? root : "-");
+	if (cli_flush() < 0)
+		return -EPIPE;
+	fprintf(stderr, "%s: %s\n%s: stays until: iotape backend down %s\n", backend_name(b),
+		backend_how(b), backend_name(b), backend_name(b));
+	return 0;
 }
 
 static int do_up(const struct options *o, const char *spec)
 {
 	const struct backend_policy pol = {
 		.destroy = o->destroy, .visible = true, .stop = &cli_stop_flag};
-	char path[1024], name[256];
+	char path[1024];
 	struct backend *b;
 	int fd, r = backend_new(&b, spec, &pol);
+	bool left = false;
 	FILE *f;
 
 	if (r < 0)
 		return r;
-	fd = new_note(
-		b, strcmp(spec, backend_spec(b)) != 0, path, sizeof(path), name, sizeof(name));
+	cli_catch_signals();
+	fd = cli_note_new(&b, &pol, strcmp(spec, backend_spec(b)) != 0);
 	if (fd < 0) {
 		backend_free(b);
 		return fd;
 	}
-	cli_catch_signals();
 	f = fdopen(fd, "w");
-	r = f ? backend_up(b) : fail(-errno, "backend: %s", strerror(errno));
-	if (!r) {
-		fprintf(stderr, "%s: %s\n", name, backend_how(b));
-		printf("%s\n", backend_root_path(b) ? backend_root_path(b) : "-");
-		r = cli_flush();
-	}
+	r = f ? backend_begin(b, f) : fail(-errno, "backend: %s", strerror(errno));
 	if (!r)
+		r = backend_up(b);
+	if (!r) {
 		r = backend_leave(b, f);
-	if (r < 0)
-		unlink(path);
+		left = !r;
+	}
+	if (r < 0) {
+		backend_down(b); /* before its note goes */
+		if (!cli_note_path(path, sizeof(path), backend_name(b), false))
+			unlink(path);
+	}
 	if (f)
 		fclose(f);
-	backend_free(b);
-	return r;
-}
-
-static int take_down(void *ctx, const char *name)
-{
-	char path[1024];
-	struct backend *b;
-	int r = resume(&b, name);
-
-	(void)ctx;
-	if (r < 0)
-		return r;
-	r = backend_down(b);
-	if (!r && !note_path(path, sizeof(path), name, false))
-		unlink(path);
+	else
+		close(fd);
+	if (left && tell_up(b) < 0) {
+		r = take_down(NULL, backend_name(b));
+		if (!r)
+			r = fail(-EPIPE, "backend: nobody could be told where it is: taken down");
+	}
 	backend_free(b);
 	return r;
 }
@@ -286,7 +223,7 @@ static int do_verb(const struct options *o, int n, char **operands)
 		return do_check(o, operands[1]);
 	if (verb == 2)
 		return do_up(o, operands[1]);
-	return o->all ? each_up(take_down, NULL) : take_down(NULL, operands[1]);
+	return o->all ? cli_note_each(take_down, NULL) : take_down(NULL, operands[1]);
 }
 
 static const struct option longs[] = {

@@ -52,7 +52,7 @@ int backend_new(struct backend **out, const char *spec, const struct backend_pol
 
 	if (!b)
 		return fail(-ENOMEM, "out of memory");
-	b->mount_fd = b->root_fd = -1;
+	b->mount_fd = b->root_fd = b->guard.fd = -1;
 	b->disk[0].loop = b->disk[1].loop = LOOP_NONE;
 	r = copy_policy(b, pol);
 	if (!r)
@@ -123,11 +123,13 @@ int backend_check(struct backend *b)
 
 static int throttle(struct backend *b)
 {
+	const dev_t devs[] = {b->disk[0].dev, b->disk[1].dev};
 	char rate[32];
 	int r = 0;
 
 	if (!b->rate_bytes && !b->delay_ns)
 		return 0;
+	r = backend_throttle_guard(&b->guard, devs, ARRAY_SIZE(devs));
 	for (size_t i = 0; !r && i < ARRAY_SIZE(b->disk); i++)
 		if (b->disk[i].dev)
 			r = backend_throttle_set(b->disk[i].dev, b->rate_bytes, b->delay_ns);
@@ -254,6 +256,7 @@ int backend_down(struct backend *b)
 	for (size_t i = 0; i < ARRAY_SIZE(b->disk); i++)
 		if (b->disk[i].dev)
 			backend_throttle_reset(b->disk[i].dev);
+	backend_throttle_unguard(&b->guard);
 	if (b->ops->down)
 		note(b->ops->down(b), &first, text, sizeof(text));
 	if (keep && b->mount_dir)

@@ -251,7 +251,7 @@ void backend_files_reclaim(struct backend *b, int pid)
 		struct backend_made *m = &b->made[k];
 
 		if (read_mark(paths[i], found, sizeof(found)) && !strcmp(found, who) &&
-			loop_of_file(paths[i]) < 0 && !file_id(paths[i], m->id, sizeof(m->id))) {
+			!file_id(paths[i], m->id, sizeof(m->id))) {
 			m->path = STEAL(paths[i]);
 			k++;
 		}

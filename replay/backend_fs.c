@@ -112,46 +112,48 @@ static int mount_detached(const char *node, const char *fs, bool degraded)
 	return m < 0 ? context_fail(ctx, -errno, node, fs) : m;
 }
 
-static int make_visible(struct backend *b)
+int backend_mount_point(struct backend *b)
 {
 	const char *dir = b->pol.work_dir ? b->pol.work_dir : getenv("TMPDIR");
-	_free_ char *path = NULL;
-	int r;
+	char *path, *root;
 
 	if (asprintf(&path, "%s/iotape-%s-XXXXXX", dir && *dir ? dir : "/var/tmp", b->name) < 0)
 		return fail(-ENOMEM, "out of memory");
-	if (!mkdtemp(path))
-		return fail(-errno, "no mount point %s: %s", path, strerror(errno));
-	if (move_mount(b->mount_fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0) {
-		r = fail(-errno, "cannot mount on %s: %s", path, strerror(errno));
-		rmdir(path);
+	if (!mkdtemp(path)) {
+		int r = fail(-errno, "no mount point %s: %s", path, strerror(errno));
+
+		free(path);
 		return r;
 	}
-	b->mount_dir = STEAL(path);
+	b->mount_dir = path;
+	if (asprintf(&root, "%s/" REPLAY_DIR, path) < 0)
+		return fail(-ENOMEM, "out of memory");
+	free(b->root_path);
+	b->root_path = root;
+	return 0;
+}
+
+int backend_attach(struct backend *b)
+{
+	if (move_mount(b->mount_fd, "", AT_FDCWD, b->mount_dir, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return fail(-errno, "cannot mount on %s: %s", b->mount_dir, strerror(errno));
 	return 0;
 }
 
 int backend_mount(struct backend *b, const char *node, bool degraded)
 {
-	int r, m = mount_detached(node, b->fs, degraded);
+	int m = mount_detached(node, b->fs, degraded);
 
 	if (m < 0)
 		return m;
 	b->mount_fd = m;
-	if (b->pol.visible) {
-		r = make_visible(b);
-		if (r < 0)
-			return r;
-	}
 	if (mkdirat(m, REPLAY_DIR, 0755) < 0)
 		return fail(-errno, "cannot make a directory on %s: %s", node, strerror(errno));
 	b->root_fd = openat(m, REPLAY_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (b->root_fd < 0)
 		return fail(
 			-errno, "cannot open the new directory on %s: %s", node, strerror(errno));
-	r = b->mount_dir ? asprintf(&b->root_path, "%s/" REPLAY_DIR, b->mount_dir)
-			 : asprintf(&b->root_path, "/proc/%d/fd/%d", (int)getpid(), b->root_fd);
-	if (r < 0) {
+	if (asprintf(&b->root_path, "/proc/%d/fd/%d", (int)getpid(), b->root_fd) < 0) {
 		b->root_path = NULL;
 		return fail(-ENOMEM, "out of memory");
 	}

@@ -68,6 +68,7 @@ struct backend {
 	/* of up */
 	bool is_up, failed; /* failed: up did not get through, so keep does not count */
 	int mount_fd, root_fd;
+	struct throttle_guard guard;
 	char *mount_dir; /* NULL: a detached mount, seen by this process alone */
 	char *root_path;
 	struct backend_made made[BACKEND_MADE_MAX];
@@ -128,6 +129,9 @@ int backend_mkfs(const char *fs, const char *node, const char *node2);
 /* Mounts node and opens an empty directory in it: mount_fd, root_fd, root_path. */
 int backend_mount(struct backend *b, const char *node, bool degraded);
 int backend_unmount(struct backend *b);
+/* For a mount that others are to see: a directory for it, then, when that is noted, the mount. */
+int backend_mount_point(struct backend *b);
+int backend_attach(struct backend *b);
 
 /* backend_raid1.c */
 void backend_btrfs_forget(const char *node);

@@ -27,6 +27,7 @@ static void put(FILE *f, const char *key, const char *value)
 
 static void let_go(struct backend *b)
 {
+	backend_throttle_unguard(&b->guard);
 	if (b->root_fd >= 0)
 		close(b->root_fd);
 	if (b->mount_fd >= 0)
@@ -40,12 +41,23 @@ static void let_go(struct backend *b)
 	b->is_up = false;
 }
 
-int backend_leave(struct backend *b, FILE *state)
+static int flush(FILE *state)
 {
-	if (!b->is_up)
-		return fail(-EINVAL, "backend %s is not up", b->name);
+	if (fflush(state) != 0 || fsync(fileno(state)) < 0)
+		return fail(-errno, "cannot note what is up: %s", strerror(errno));
+	return 0;
+}
+
+int backend_begin(const struct backend *b, FILE *state)
+{
 	put(state, "name", b->name);
 	put(state, "spec", b->spec);
+	fprintf(state, "pid %d\n", (int)getpid());
+	return flush(state);
+}
+
+static void put_all(const struct backend *b, FILE *state)
+{
 	put(state, "root", b->root_path);
 	put(state, "mount", b->mount_dir);
 	put(state, "how", b->how);
@@ -66,8 +78,27 @@ int backend_leave(struct backend *b, FILE *state)
 		put(state, "image", d->image);
 	}
 	put(state, "end", "ok");
-	if (fflush(state) != 0 || fsync(fileno(state)) < 0)
-		return fail(-errno, "cannot note what is up: %s", strerror(errno));
+}
+
+/* What outlives the process comes last, when all of it is noted: killed before, nothing stays but
+ * files; killed after, down knows everything. */
+int backend_leave(struct backend *b, FILE *state)
+{
+	int r = 0;
+
+	if (!b->is_up)
+		return fail(-EINVAL, "backend %s is not up", b->name);
+	if (b->mount_fd >= 0)
+		r = backend_mount_point(b);
+	if (!r) {
+		put_all(b, state);
+		r = flush(state);
+	}
+	if (!r && b->mount_fd >= 0)
+		r = backend_attach(b);
+	if (r < 0)
+		return r;
+	backend_files_stay_up(b);
 	let_go(b);
 	return 0;
 }
@@ -89,6 +120,7 @@ static char *value_of(const char *line)
 struct reading {
 	struct backend *b;
 	unsigned disk, made;
+	int pid;
 	bool whole;
 };
 
@@ -109,6 +141,8 @@ static int take(struct reading *r, const char *line)
 		b->disk[i].device = device;
 		return 0;
 	}
+	if (sscanf(line, "pid %d", &r->pid) == 1)
+		return 0;
 	v = value_of(line);
 	if (!v)
 		return -EBADMSG;
@@ -150,6 +184,45 @@ static int read_spec(struct backend **out, FILE *state, char *line, size_t cap)
 	return backend_new(out, both, &pol);
 }
 
+/* A loop device is ours as long as it stands over our file; it may be gone, and others have its
+ * number. */
+static void claim_loops(struct backend *b)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(b->disk); i++) {
+		struct backend_disk *d = &b->disk[i];
+
+		if (d->loop.number < 0 || (d->image && loop_is_over(d->loop.number, d->image)))
+			continue;
+		d->loop = LOOP_NONE;
+		d->node[0] = '\0';
+		if (!b->rate_bytes && !b->delay_ns) /* else: its rule is still ours */
+			d->dev = 0;
+	}
+}
+
+/* up was killed: its loops and its mount went with it, its files did not. */
+static void claim_files(struct backend *b, int pid)
+{
+	free(STEAL(b->root_path));
+	free(STEAL(b->mount_dir));
+	for (size_t i = 0; i < BACKEND_MADE_MAX; i++)
+		free(STEAL(b->made[i].path));
+	for (size_t i = 0; i < ARRAY_SIZE(b->disk); i++) {
+		b->disk[i].loop = LOOP_NONE;
+		b->disk[i].node[0] = '\0';
+	}
+	backend_files_reclaim(b, pid);
+	for (size_t i = 0; i < ARRAY_SIZE(b->disk); i++) { /* down waits until they are gone */
+		const char *path = b->made[i].path;
+		int n = path ? loop_of_file(path) : -1;
+
+		if (n < 0)
+			continue;
+		b->disk[i].loop.number = n;
+		snprintf(b->disk[i].node, sizeof(b->disk[i].node), "/dev/loop%d", n);
+	}
+}
+
 int backend_resume(struct backend **out, FILE *state)
 {
 	char line[8192];
@@ -160,26 +233,20 @@ int backend_resume(struct backend **out, FILE *state)
 		line[strcspn(line, "\n")] = '\0';
 		r = take(&rd, line);
 	}
-	if (!r && !rd.whole)
+	if (!r && !rd.whole && rd.pid <= 0)
 		r = -EBADMSG;
 	if (r < 0) {
 		if (rd.b)
 			backend_free(rd.b);
-		return fail(r, "not the whole state of a backend");
+		return fail(r, "not the state of a backend");
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(rd.b->disk); i++) {
-		struct backend_disk *d = &rd.b->disk[i];
-
-		if (d->loop.number >= 0 && (!d->image || !loop_is_over(d->loop.number, d->image))) {
-			d->loop = LOOP_NONE;
-			d->node[0] = '\0';
-			if (!rd.b->rate_bytes && !rd.b->delay_ns) /* else: its rule is still ours */
-				d->dev = 0;
-		}
-	}
+	if (rd.whole)
+		claim_loops(rd.b);
+	else
+		claim_files(rd.b, rd.pid);
 	rd.b->is_up = true;
 	*out = rd.b;
-	return 0;
+	return rd.whole ? 0 : 1;
 }
 
 void backend_forget(struct backend *b)

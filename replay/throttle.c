@@ -2,17 +2,20 @@
 /*
  * A device of known slowness: the blkio (cgroup v1) throttle of the root group, so that write-back
  * by kernel threads is caught as well. delay= becomes a limit of 1/delay I/Os a second each way.
- * Rules are keyed by device number and outlive a process that was killed: they are reset before a
- * device is let go, and again whenever one of ours is attached. cgroup v2 has no limit on its root
- * group; there the request is refused rather than half kept.
+ * Rules are keyed by device number and outlive the device: the next user of a loop number would
+ * meet them. They are reset before a device is let go; after kill -9 a small process that waits for
+ * just that resets them, and they are reset again whenever one of ours is attached. cgroup v2 has
+ * no limit on its root group; there the request is refused rather than half kept.
  */
 #include "tool_priv.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 
 #define GROUP "/sys/fs/cgroup/blkio/blkio.throttle."
 
@@ -79,4 +82,57 @@ void backend_throttle_reset(dev_t dev)
 		if (has_rule(dev, iops[i]))
 			rule(dev, iops[i], 0);
 	}
+}
+
+/* Waits for the end of its parent, then resets the rules. Holds nothing else of its parent: an open
+ * loop device would never be let go. */
+static void watch(int fd, const dev_t *devs, size_t n_devs)
+{
+	char c;
+	ssize_t n;
+
+	setsid();
+	for (int sig = 1; sig < NSIG; sig++)
+		if (sig != SIGKILL && sig != SIGSTOP)
+			signal(sig, SIG_IGN);
+	if (dup2(fd, 0) != 0 || close_range(1, ~0u, 0) < 0)
+		_exit(1);
+	do
+		n = read(0, &c, 1);
+	while (n < 0 && errno == EINTR);
+	for (size_t i = 0; i < n_devs; i++)
+		if (devs[i])
+			backend_throttle_reset(devs[i]);
+	_exit(0);
+}
+
+int backend_throttle_guard(struct throttle_guard *g, const dev_t *devs, size_t n_devs)
+{
+	int fds[2], r = 0;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return fail(-errno, "no pipe: %s", strerror(errno));
+	g->pid = fork();
+	if (!g->pid) {
+		close(fds[1]);
+		watch(fds[0], devs, n_devs);
+	}
+	if (g->pid < 0)
+		r = fail(-errno, "cannot start a process: %s", strerror(errno));
+	close(fds[0]);
+	if (r < 0)
+		close(fds[1]);
+	else
+		g->fd = fds[1];
+	return r;
+}
+
+void backend_throttle_unguard(struct throttle_guard *g)
+{
+	if (g->fd < 0)
+		return;
+	kill(g->pid, SIGKILL); /* before it sees the pipe's end */
+	close(STEAL_FD(g->fd));
+	while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
+		;
 }

@@ -37,5 +37,13 @@ bool loop_is_over(int number, const char *path);
 int backend_throttle_need(void);
 int backend_throttle_set(dev_t dev, uint64_t rate_bytes, int64_t delay_ns);
 void backend_throttle_reset(dev_t dev); /* also of what a killed run left; never fails */
+/* From guard to unguard the rules of these devices (0: none) are reset when this process is killed;
+ * fd -1: no guard. */
+struct throttle_guard {
+	int fd;
+	pid_t pid;
+};
+int backend_throttle_guard(struct throttle_guard *g, const dev_t *devs, size_t n_devs);
+void backend_throttle_unguard(struct throttle_guard *g);
 
 #endif

@@ -11,8 +11,8 @@ struct backend;
 struct backend_policy {
 	const char *const *destroy; /* devices that may be formatted, NULL-terminated; NULL: none */
 	bool keep;                  /* leave directory, files and mounts at down */
-	bool visible; /* mounts are to be seen by other programs; else they live in a private mount
-			 namespace and vanish with the process */
+	bool visible; /* mounts are to be seen by other programs after backend_leave(); else they
+			 are attached nowhere and vanish with the process */
 	const char *work_dir; /* where visible mount points are made; NULL: $TMPDIR or /var/tmp */
 	const volatile int *stop; /* not 0: up ends soon with -EINTR; may be NULL */
 };
@@ -46,9 +46,11 @@ uint64_t backend_capacity_bytes(const struct backend *b);  /* free for a replay,
 int backend_down(struct backend *b);
 void backend_free(struct backend *b);
 
-/* For a visible backend that outlives the program: writes what down needs and lets go of it (the
+/* For a visible backend that outlives the program. begin, before up, writes enough to find again
+ * what a killed up leaves; leave writes what down needs, attaches the mount and lets go of it (the
  * backend is then down for this program, the storage stays). resume makes a backend of it again,
- * good for backend_down() alone. */
+ * good for backend_down() alone: 0, or 1 when up was killed and only files of it may be left. */
+int backend_begin(const struct backend *b, FILE *state);
 int backend_leave(struct backend *b, FILE *state);
 int backend_resume(struct backend **out, FILE *state);
 /* Frees what resume gave without touching the storage. */

@@ -44,4 +44,9 @@ hold "raid1:$T/a.img,$T/b.img,size=256M,rate=20M"
 [ "$(rules | wc -l)" -ge 4 ] || die "not both legs: $(rules)"
 kill -INT $HOLD_PID; wait $HOLD_PID; exec 9>&-
 gone SIGINT
-ok "the rules are gone, also after SIGINT"
+hold "raid1:$T/a.img,$T/b.img,size=256M,rate=20M"
+kill -KILL $HOLD_PID; wait $HOLD_PID 2>/dev/null; exec 9>&-
+for _ in $(seq 100); do losetup -l -n -O BACK-FILE | grep -qF "$T/" || break; sleep .05; done
+rm "$T/a.img" "$T/b.img"
+gone SIGKILL
+ok "the rules are gone, also after SIGINT and SIGKILL"
