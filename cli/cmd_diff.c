@@ -16,9 +16,17 @@ static bool same(const struct diff_result *d)
 	return !d->different && !d->only_a && !d->only_b;
 }
 
-/* What the application did not do; never what it did. */
+/* What was compared otherwise, or not at all: what the application did not do, never what it did.
+ */
 static void print_left_out(const struct diff_result *d)
 {
+	if (d->reads_a || d->reads_b)
+		printf("compared by their bytes: %" PRIu64 " and %" PRIu64
+		       " reads of the storage view\n",
+			d->reads_a, d->reads_b);
+	if (d->ahead_bytes)
+		printf("not compared: %" PRIu64 " bytes that were read ahead of the replay\n",
+			d->ahead_bytes);
 	if (d->resolve_a || d->resolve_b)
 		printf("not compared: %" PRIu64 " and %" PRIu64
 		       " lookups and the like, which the kernel's caches decide\n",
@@ -69,6 +77,9 @@ static void print_json(const struct cli_trace *t, const struct diff_result *d)
 	json_u64(&j, "resolve_b", d->resolve_b);
 	json_u64(&j, "own_a", d->own_a);
 	json_u64(&j, "own_b", d->own_b);
+	json_u64(&j, "reads_a", d->reads_a);
+	json_u64(&j, "reads_b", d->reads_b);
+	json_u64(&j, "ahead_bytes", d->ahead_bytes);
 	json_array(&j, "first");
 	for (size_t i = 0; i < d->n_first; i++)
 		json_str(&j, NULL, d->first[i]);
@@ -115,7 +126,9 @@ const struct command cmd_diff = {"diff", "tell whether two traces are the same c
 	"Compares two traces lane by lane: operations, arguments and results, not times,\n"
 	"numbers of inodes and handles, or what the kernel's caches decide. Of the recording\n"
 	"of a replay only what lies between its marks \"replay\" and \"done\" counts, and\n"
-	"calls that the replay made for itself are left out. What is left out is counted.\n"
+	"calls that the replay made for itself are left out. Reads of the storage view, which\n"
+	"the kernel cuts as it likes, are compared by the bytes of each file that they read.\n"
+	"What is left out is counted.\n"
 	"Exit status: 0 same, 1 they differ, 2 trouble.\n"
 	"\n"
 	"    iotape diff copy.tape copy-replayed.tape\n"

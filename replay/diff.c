@@ -240,6 +240,13 @@ static void compare_dirs(struct diff *d)
 	}
 }
 
+static bool of_storage(const struct trace_reader *r)
+{
+	const struct trace_header *h = trace_reader_header(r);
+
+	return h->view && !strcmp(h->view, "storage");
+}
+
 int diff_traces(struct trace_reader *a, struct trace_reader *b, struct diff_result *out)
 {
 	struct diff d = {.out = out};
@@ -248,6 +255,7 @@ int diff_traces(struct trace_reader *a, struct trace_reader *b, struct diff_resu
 	memset(out, 0, sizeof(*out));
 	diff_side_init(&d.a);
 	diff_side_init(&d.b);
+	d.a.storage = d.b.storage = of_storage(a) || of_storage(b);
 	diff_ids_init(&d.ids);
 	r = diff_load(&d.a, a);
 	if (!r)
@@ -258,6 +266,8 @@ int diff_traces(struct trace_reader *a, struct trace_reader *b, struct diff_resu
 		r = compare_kernel(&d);
 	if (!r)
 		compare_dirs(&d);
+	if (!r)
+		diff_reads_compare(&d.a, &d.b, &d.ids, out);
 	out->resolve_a = d.a.resolve;
 	out->resolve_b = d.b.resolve;
 	out->own_a = d.a.own;

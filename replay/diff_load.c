@@ -3,7 +3,8 @@
  * One trace taken apart for comparison: what each lane did, in order; what the kernel did on
  * nobody's behalf, in a heap; how many entries each directory handle gave. Left out: the initial
  * state, notes, what is part of another call, successful lookups and attribute reads (they depend
- * on the kernel's caches), and all outside the marks "replay" and "done" when there are any.
+ * on the kernel's caches), reads of the storage view (diff_reads.c), and all outside the marks
+ * "replay" and "done" when there are any.
  */
 #include "diff_priv.h"
 
@@ -20,6 +21,8 @@ void diff_side_init(struct diff_side *s)
 	u64map_init(&s->dirs);
 	u64map_init(&s->closed);
 	u64map_init(&s->own_oids);
+	u64map_init(&s->files);
+	u64map_init(&s->direct);
 	s->kernel.alias = -1;
 }
 
@@ -51,8 +54,10 @@ static void start_over(struct diff_side *s)
 		lane_clear((struct diff_lane *)(uintptr_t)value);
 	lane_clear(&s->kernel);
 	free_dirs(s);
+	diff_files_fini(&s->files);
+	u64map_init(&s->files);
 	s->n_lanes = 0;
-	s->resolve = 0;
+	s->resolve = s->reads = 0;
 	s->done = false;
 }
 
@@ -74,6 +79,8 @@ void diff_side_fini(struct diff_side *s)
 	u64map_fini(&s->dirs);
 	u64map_fini(&s->closed);
 	u64map_fini(&s->own_oids);
+	diff_files_fini(&s->files);
+	u64map_fini(&s->direct);
 }
 
 static struct diff_lane *lane_get(struct diff_side *s, uint32_t number)
@@ -204,6 +211,7 @@ static int take(struct diff_side *s, const struct event *ev, bool folded)
 {
 	enum op_class class = op_info[ev->op].class;
 	uint64_t dummy;
+	int r;
 
 	if (ev->op == OP_LANE)
 		return name_lane(s, ev);
@@ -221,6 +229,9 @@ static int take(struct diff_side *s, const struct event *ev, bool folded)
 		return 0;
 	if (ev->op == OP_READDIR || ev->op == OP_READDIRPLUS)
 		return read_dir(s, ev);
+	r = diff_reads_take(s, ev);
+	if (r)
+		return MIN(r, 0);
 	if (ev->op != OP_RELEASE && ev->op != OP_RELEASEDIR)
 		return keep(s, ev, false);
 	/* asynchronous: a handle was closed, once */
@@ -244,7 +255,7 @@ static int note_mark(struct diff_side *s, const struct event *ev)
 	struct diff_lane *l;
 
 	if (is_mark(ev, "replay"))
-		s->replaying = true;
+		s->replaying = s->replayed = true;
 	if (is_mark(ev, "done"))
 		s->replaying = false;
 	if (!s->replaying || ev->name.n <= n || memcmp(ev->name.p, RECORD_MARK_OWN, n))

@@ -31,9 +31,14 @@ struct diff_side {
 	struct diff_lane kernel; /* I/O on nobody's behalf */
 	struct u64map dirs;      /* oid -> struct diff_dir */
 	struct u64map closed;    /* oids of which the release was counted */
+	struct u64map files;     /* iid -> struct diff_file, of diff_reads.c */
+	struct u64map direct;    /* oids of O_DIRECT */
+	uint64_t reads;          /* compared by their bytes */
 	struct u64map own_oids;  /* opened by the replayer for itself */
 	uint64_t resolve, own;   /* left out */
 	bool replaying;          /* between the marks "replay" and "done", as they come in */
+	bool replayed;           /* a recording of a replay */
+	bool storage;            /* either trace is of the storage view */
 	bool done;               /* behind the mark "done" */
 	bool aliased;            /* some lane is named lane-N */
 	bool replay;             /* written by the executor: numbers of lanes are the original's */
@@ -44,6 +49,14 @@ void diff_side_init(struct diff_side *s);
 void diff_side_fini(struct diff_side *s);
 /* Reads the rest of the trace into lanes, without what is not compared. */
 int diff_load(struct diff_side *s, struct trace_reader *r);
+
+struct diff_ids;
+/* diff_reads.c */
+/* 1: a read that is compared by its bytes and not as a call; 0; -ENOMEM. */
+int diff_reads_take(struct diff_side *s, const struct event *ev);
+void diff_reads_compare(struct diff_side *a, struct diff_side *b, const struct diff_ids *ids,
+	struct diff_result *out);
+void diff_files_fini(struct u64map *files);
 
 /* diff_match.c: which iid and oid of a stands for which of b */
 struct diff_ids {

@@ -102,7 +102,10 @@ struct diff_result {
 	uint64_t lanes;
 	uint64_t resolve_a, resolve_b; /* lookups and the like: they depend on the kernel's caches
 					  and are counted, not compared */
-	uint64_t own_a, own_b;         /* calls that a replayer says it made for itself; likewise */
+	/* reads of the storage view, compared by their bytes; what the kernel read ahead of the
+	 * replay beyond them */
+	uint64_t reads_a, reads_b, ahead_bytes;
+	uint64_t own_a, own_b; /* calls that a replayer says it made for itself; likewise */
 	/* "lane 3 (cp):", then a's line of dump behind "- " and b's behind "+ " */
 	char first[REPLAY_MISMATCH_KEEP][2 * REPLAY_DIFF_LINE + 64];
 	size_t n_first;

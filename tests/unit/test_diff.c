@@ -3,6 +3,7 @@
  */
 #include "log_help.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 
 #include "iotape/replay.h"
@@ -41,17 +42,26 @@ static const struct event stream[] = {
 
 typedef void (*change_fn)(struct event *ev, size_t *n);
 
-static struct trace_reader *trace_of(const struct event *ev, size_t n, int *fd)
+static struct trace_reader *trace_view(const struct event *ev, size_t n, int *fd, const char *view)
 {
 	struct trace_writer *w = NULL;
+	struct trace_header h = *some_header();
+	char name[16];
 
+	snprintf(name, sizeof(name), "%s", view);
+	h.view = name;
 	*fd = memory_file();
-	assert_int_equal(trace_writer_open(&w, *fd, some_header()), 0);
+	assert_int_equal(trace_writer_open(&w, *fd, &h), 0);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(trace_writer_put(w, &ev[i]), 0);
 	assert_int_equal(trace_writer_finish(w, NULL), 0);
 	trace_writer_close(w);
 	return open_fd(*fd);
+}
+
+static struct trace_reader *trace_of(const struct event *ev, size_t n, int *fd)
+{
+	return trace_view(ev, n, fd, "app");
 }
 
 static void diff_of(change_fn change, struct diff_result *d)
@@ -327,10 +337,101 @@ static void every_change_is_seen(void **state)
 	assert_non_null(strstr(d.first[0], "size=4097"));
 }
 
+/* ---- reads of the storage view ---- */
+
+struct read_case {
+	const char *what;
+	const char *a, *b; /* "OFFSET+SIZE ...", w in front: written, d: by O_DIRECT */
+	bool replay;       /* b is of a replay of a */
+	uint64_t only_a, only_b, ahead;
+};
+
+static const struct read_case reads[] = {
+	{"cut otherwise", "0+4096 4096+8192", "0+12288", false, 0, 0, 0},
+	{"in another order, twice", "0+4096 4096+4096", "4096+4096 0+4096 0+4096", false, 0, 0, 0},
+	{"a part is missing", "0+4096 4096+8192", "0+4096 8192+4096", false, 1, 0, 0},
+	{"of a replay, too", "0+4096 4096+8192", "0+4096 8192+4096", true, 1, 0, 0},
+	{"all is missing", "0+4096", "", true, 1, 0, 0},
+	{"cached: it was written there", "0+4096 4096+100", "0+4096 w4096+4096", true, 0, 0, 0},
+	{"cached: it was written here", "0+4096 w4096+4096", "0+8192", true, 0, 0, 0},
+	{"more, of no replay", "0+4096", "0+8192", false, 0, 1, 0},
+	{"read ahead of a replay", "0+4096", "0+8192", true, 0, 0, 4096},
+	{"around it, too", "65536+4096", "0+131072", true, 0, 0, 126976},
+	{"too far ahead", "0+4096", "0+4096 2000000+4096", true, 0, 1, 0},
+	{"a file that was not read", "w0+10", "w0+10 4096+4096", true, 0, 1, 0},
+	{"O_DIRECT is compared as calls", "d0+4096 d4096+4096", "d0+8192", true, 1, 0, 0},
+};
+
+static size_t put_reads(struct event *ev, const char *spec, bool replay)
+{
+	unsigned long long at, size;
+	size_t n = 0;
+	int used;
+
+	ev[n++] = (struct event){.op = OP_LANE, .lane = 1, .name = NAME("lane-1")};
+	if (replay)
+		ev[n++] = (struct event){.op = OP_MARK, .name = NAME("replay")};
+	ev[n++] = (struct event){
+		.op = OP_OPEN, .lane = 1, .iid = 2, .oid = 1, .flags = *spec == 'd' ? O_DIRECT : 0};
+	for (; *spec; spec += used) {
+		bool write = *spec == 'w';
+
+		spec += *spec == 'w' || *spec == 'd';
+		assert_int_equal(sscanf(spec, "%llu+%llu%n", &at, &size, &used), 2);
+		used += spec[used] == ' ';
+		ev[n] = (struct event){.op = OP_READ,
+			.lane = 1,
+			.iid = 2,
+			.oid = 1,
+			.offset = at,
+			.size = size,
+			.result = (int64_t)size};
+		if (write)
+			ev[n].op = OP_WRITE;
+		n++;
+	}
+	return n;
+}
+
+/* Writes are calls of their own: only the rest counts here. */
+static void reads_by_their_bytes(void **state)
+{
+	static struct diff_result d;
+	struct event a[16], b[16];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(reads); i++) {
+		const struct read_case *c = &reads[i];
+		size_t n = put_reads(a, c->a, false), m = put_reads(b, c->b, c->replay);
+		struct trace_reader *ra, *rb;
+		uint64_t writes = 0;
+		int fa, fb;
+
+		for (const char *p = c->a; *p; p++)
+			writes += *p == 'w';
+		for (const char *p = c->b; *p; p++)
+			writes -= *p == 'w';
+		ra = trace_view(a, n, &fa, "storage");
+		rb = trace_view(b, m, &fb, "storage");
+		if (diff_traces(ra, rb, &d))
+			fail_msg("diff: %s", fail_text());
+		if (d.only_a + d.different != c->only_a + (writes == 1) + (*c->a == 'd') ||
+			d.only_b != c->only_b + (writes == UINT64_MAX) || d.ahead_bytes != c->ahead)
+			fail_msg("%s: %u different, %u only a, %u only b, %u ahead: %s", c->what,
+				(unsigned)d.different, (unsigned)d.only_a, (unsigned)d.only_b,
+				(unsigned)d.ahead_bytes, d.first[0]);
+		trace_reader_close(ra);
+		trace_reader_close(rb);
+		close(fa);
+		close(fb);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_change_is_seen),
+		cmocka_unit_test(reads_by_their_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
