@@ -120,12 +120,12 @@ static int make_ready(struct job *j)
 		r = prepare_tree(j->plan, root, &o->replay, &rep->prepared);
 	if (!r || cli_stop_flag)
 		r = stopped();
+	if (!r && syncfs(root))
+		r = fail(-errno, "%s: sync of the prepared tree: %s", backend_name(j->backend),
+			strerror(errno));
 	if (!r && o->cold && backend_cold(j->backend)) {
 		rep->run.cached = true;
 		snprintf(rep->cold_text, sizeof(rep->cold_text), "%s", fail_text());
-	} else if (!r && !o->cold && syncfs(root)) {
-		r = fail(-errno, "%s: sync of the prepared tree: %s", backend_name(j->backend),
-			strerror(errno));
 	}
 	return r;
 }
@@ -166,18 +166,20 @@ static int on_backend(struct job *j)
 	char why[1024];
 
 	if (r)
-		return fail_in(r, "backend %s", backend_name(j->backend));
+		return r;
 	snprintf(j->report.how, sizeof(j->report.how), "%s", backend_how(j->backend));
 	snprintf(j->report.fs, sizeof(j->report.fs), "%s", backend_fs(j->backend));
 	r = make_ready(j);
 	if (!r)
 		r = run_once(j);
+	if (r)
+		backend_explain(j->backend, r);
 	snprintf(why, sizeof(why), "%s", fail_text());
 	mark(j, "cleanup");
 	down = backend_down(j->backend);
 	if (r) /* what went wrong first is what must be told */
 		return fail(r, "%s", why);
-	return down ? fail_in(down, "backend %s", backend_name(j->backend)) : 0;
+	return down;
 }
 
 static int work(struct job *j)

@@ -142,6 +142,28 @@ static int throttle(struct backend *b)
 	return r;
 }
 
+#define FULL_BYTES ((uint64_t)4 << 20) /* less than this is left: that is why */
+
+int backend_explain(const struct backend *b, int err)
+{
+	_free_ char *was = strdup(fail_text()), *dir = NULL;
+	char left[32];
+	struct statvfs v;
+	uint64_t avail;
+	const char *path = b->made[0].path ? b->made[0].path : b->root_path;
+
+	if (err == -EINTR || !was || !path || (b->ops != &backend_dir_ops && !b->made[0].path))
+		return err;
+	dir = strndup(path, strrchr(path, '/') - path);
+	if (!dir || statvfs(*dir ? dir : "/", &v) < 0)
+		return err;
+	avail = (uint64_t)v.f_bavail * v.f_frsize;
+	if (avail >= FULL_BYTES)
+		return err;
+	return fail(err, "%s; %s, where it stands, has %s left: give it a place with more room",
+		was, *dir ? dir : "/", backend_human(left, sizeof(left), avail));
+}
+
 int backend_up(struct backend *b)
 {
 	char text[1024];
@@ -161,6 +183,7 @@ int backend_up(struct backend *b)
 		r = fail(-EINTR, "stopped");
 	if (!r)
 		return 0;
+	backend_explain(b, r);
 	snprintf(text, sizeof(text), "backend %s: %s", b->name, fail_text());
 	b->failed = true;
 	backend_down(b);

@@ -152,14 +152,19 @@ static int make_ready(
 		if (err)
 			return err;
 	}
-	if (x->o->cold) {
+	/* what was prepared must be on the storage, and not be written back while it is measured */
+	if (syncfs(root) < 0)
+		return fail(-errno, "sync of the prepared tree: %s", strerror(errno));
+	if (x->o->cold)
 		run->cached = backend_cold(b) != 0;
-		return 0;
-	}
-	/* warm: what the preparation wrote must not be written back during the measurement */
-	return syncfs(root) ? fail(-errno, "%s: sync of the prepared tree: %s", backend_name(b),
-				      strerror(errno))
-			    : 0;
+	return 0;
+}
+
+/* What the storage did not take, and where that was. */
+static int failed_on(const struct experiment *x, size_t w, const struct backend *b, int err)
+{
+	backend_explain(b, err);
+	return fail_in(err, "%s on %s", x->c->workloads[w].name, backend_name(b));
 }
 
 static int replay_on(struct experiment *x, size_t w, struct backend *b, struct report_run *run,
@@ -170,13 +175,15 @@ static int replay_on(struct experiment *x, size_t w, struct backend *b, struct r
 	int err = make_ready(x, w, b, run);
 
 	if (err)
-		return err;
+		return failed_on(x, w, b, err);
 	cached = run->cached;
 	res = calloc(1, sizeof(*res));
 	if (!res)
 		return fail(-ENOMEM, "out of memory");
 	err = replay_run(x->plans[w], backend_root_fd(b), &x->o->replay, res);
-	if (!err) {
+	if (err) {
+		failed_on(x, w, b, err);
+	} else {
 		report_measure(run, res);
 		run->cached = cached;
 		run->allocated_bytes = backend_allocated_bytes(b);

@@ -41,6 +41,9 @@ const char *backend_root_path(const struct backend *b);
 int backend_cold(struct backend *b);
 uint64_t backend_allocated_bytes(const struct backend *b); /* on the storage below, now */
 uint64_t backend_capacity_bytes(const struct backend *b);  /* free for a replay, when up */
+/* For a failure while it is up: adds to the fail text that what it stands on is full, when it is (a
+ * file system over a file that cannot grow says EIO). Returns err. */
+int backend_explain(const struct backend *b, int err);
 /* Everything that up made is gone (unless keep). Goes on past failures; returns the first. NULL and
  * a backend that is down are fine. */
 int backend_down(struct backend *b);
