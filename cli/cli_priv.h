@@ -115,7 +115,8 @@ int cli_note_each(int (*fn)(void *ctx, const char *name), void *ctx);
  * a given name is not: -EEXIST. */
 int cli_note_new(struct backend **b, const struct backend_policy *pol, bool named);
 
-/* Signals: SIGINT, SIGTERM and SIGHUP set *flag; a second one is the default action again. */
+/* Signals: SIGINT, SIGTERM and SIGHUP set *flag; one that comes 2 s later or more
+ * kills. */
 extern volatile int cli_stop_flag;
 void cli_catch_signals(void);
 

@@ -6,12 +6,14 @@
  */
 #include "cli_priv.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 
 #define TERMINAL_EVERY_NS INT64_C(100000000)
 #define PIPE_EVERY_NS     INT64_C(1000000000)
+#define PATIENCE_NS       INT64_C(2000000000)
 
 volatile int cli_stop_flag;
 
@@ -92,16 +94,28 @@ void cli_progress_end(struct cli_progress *p)
 	p->active = false;
 }
 
+/* What is cleaned up after the first is done in a moment: a second soon after it is an impatient
+ * finger or a supervisor that sends two, and must not leave half of it. */
 static void on_signal(int sig)
 {
-	cli_stop_flag = sig;
+	static volatile int64_t first_ns;
+	int err = errno;
+
+	if (!cli_stop_flag) {
+		first_ns = util_now_ns();
+		cli_stop_flag = sig;
+	} else if (util_now_ns() - first_ns > PATIENCE_NS) {
+		signal(sig, SIG_DFL);
+		raise(sig);
+	}
+	errno = err;
 }
 
 void cli_catch_signals(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction old;
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction sa = {.sa_handler = on_signal};
 
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
 		/* what nohup or a shell's & ignores stays ignored */

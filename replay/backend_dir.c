@@ -6,12 +6,15 @@
  */
 #include "backend_priv.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+
+#define PREFIX "iotape-replay-"
 
 static const struct {
 	unsigned long magic;
@@ -63,14 +66,29 @@ static int dir_check(struct backend *b)
 	return 0;
 }
 
+/* Of runs that were kept or killed; or that run beside this one, which would disturb it. */
+static unsigned others(const char *dir, const char *own)
+{
+	struct dirent *e;
+	unsigned n = 0;
+	DIR *d = opendir(dir);
+
+	while (d && (e = readdir(d)))
+		n += !strncmp(e->d_name, PREFIX, strlen(PREFIX)) && strcmp(e->d_name, own);
+	if (d)
+		closedir(d);
+	return n;
+}
+
 static int dir_up(struct backend *b)
 {
+	unsigned n;
 	_free_ char *real = realpath(b->disk[0].path, NULL);
 	char *path;
 
 	if (!real)
 		return fail(-errno, "%s: %s", b->disk[0].path, strerror(errno));
-	if (asprintf(&path, "%s/iotape-replay-XXXXXX", real[1] ? real : "") < 0)
+	if (asprintf(&path, "%s/" PREFIX "XXXXXX", real[1] ? real : "") < 0)
 		return fail(-ENOMEM, "out of memory");
 	if (!mkdtemp(path)) {
 		int r = fail(-errno, "cannot make %s: %s", path, strerror(errno));
@@ -85,6 +103,11 @@ static int dir_up(struct backend *b)
 	name_fs(b);
 	backend_how_add(b, "a fresh directory in %s on %s%s", real, b->fs_name,
 		strcmp(b->fs_name, "tmpfs") ? "" : " (memory, not a device)");
+	n = others(real, strrchr(path, '/') + 1);
+	if (n)
+		backend_how_add(b,
+			"; %u other " PREFIX "* %s there: kept, left by a killed run, or in use", n,
+			n > 1 ? "are" : "is");
 	return 0;
 }
 

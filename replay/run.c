@@ -66,6 +66,7 @@ static void child(const char *path, const char *const *argv, int out, int err, p
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	setpgid(0, 0); /* the terminal's Ctrl-C is for us: a wipefs cut short would do harm */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(127);

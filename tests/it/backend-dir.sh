@@ -25,6 +25,13 @@ hold "dir:$T/a,b=c"; [ "$ROOT" != "" ] || die; kill -INT $HOLD_PID; wait $HOLD_P
 ok "SIGINT: nothing left"
 hold -k "dir:$T/a,b=c"; release; [ -d "$ROOT" ] || die "keep did not"; rmdir "$ROOT"
 ok "keep keeps"
+hold "dir:$T/a,b=c"; kill -KILL $HOLD_PID; wait $HOLD_PID 2>/dev/null; exec 9>&-
+[ -d "$ROOT" ] || die "nothing left, and it was killed"
+hold "dir:$T/a,b=c"
+case $HOW in *"; 1 other iotape-replay-* is there: kept, left by a killed run, or in use") ;; *) die "how: $HOW" ;; esac
+release; rmdir "$T/a,b=c"/iotape-replay-*
+[ "$(left)" = "$before" ] || die "left: $(left)"
+ok "what a killed run left is told"
 hold null:
 [ "$ROOT" = - ] && [ "$CAPACITY" = 18446744073709551615 ] || die "null: is $ROOT, $CAPACITY"
 release

@@ -40,3 +40,12 @@ truncate -s 300M "$T/disk"
 hold -d "$T/disk" "rdm:$T/disk"; round_trip "$ROOT"; release
 [ -f "$T/disk" ] || die "a file that was there is gone"
 ok "rdm over an existing file that is named: stays"
+# a Ctrl-C goes to the whole group: the tools that clean up must not feel it
+D=$(losetup -f --show "$T/disk") || die "no loop"
+mkdir "$T/log.bin"
+printf '#!/bin/bash\nkill -INT -- "-$(ps -o pgid= $PPID | tr -d " ")"\nsleep .2\nPATH=${PATH#*:}\nexec wipefs "$@"\n' >"$T/log.bin/wipefs"
+chmod 755 "$T/log.bin/wipefs"
+env --default-signal=INT PATH="$T/log.bin:$PATH" setsid -w "$HOLD" -n 1 -d "$D" "rdm:$D" </dev/null || die "interrupted in down: $?"
+blkid -p "$D" && die "the device still carries something"
+losetup -d "$D"
+ok "a Ctrl-C while the device is wiped: it is wiped all the same"
