@@ -29,10 +29,11 @@ struct inode {
 	bool listed;      /* known from a listing only: the full snap is still due */
 	atomic_bool made; /* by the workload, or its attributes are in the trace already */
 	struct inode_entry entry; /* the first known one (parent 0: none), the others behind it */
-	pthread_mutex_t lock;     /* touch, owners, handles */
+	pthread_mutex_t lock;     /* touch, owners, handles; directory: names below are changed */
 	struct touch *touch;      /* NULL: not looked at yet */
 	struct lock_owner *owners;
 	struct handle *handles;     /* open ones */
+	_Atomic uint32_t changes;   /* of names in the directory; odd: one is under way */
 	_Atomic uint64_t unsampled; /* bytes written since the last content sample */
 };
 /* The table; what follows it, under the lock of the stripe that a number belongs to. */
@@ -67,12 +68,20 @@ void inode_ref(struct inode *in); /* caller holds one already */
 void inode_put(struct fs *fs, struct inode *in, uint64_t n);
 
 /* names.c */
+/* Looks a name up. *out has one reference more; it is snapped first when the trace does not know
+ * it. p, or NULL, gets the end of the backing call. 0 or -errno. */
+int inode_look(struct fs *fs, struct inode *dir, const char *name, struct probe *p, struct stat *st,
+	struct inode **out);
+/* Around everything that changes names in dir (and dir2, or NULL), until its event is put: then the
+ * trace is in the order of the changes. What follows is for in between, or for when nobody else is
+ * there. */
+void inode_change_begin(struct inode *dir, struct inode *dir2);
+void inode_change_end(struct inode *dir, struct inode *dir2);
 /* The inode that (parent, name) stands for, with one reference more: fd (O_PATH, taken over always)
- * and st describe it. Unless made by this very operation it is snapped first when the trace does
- * not know it. NULL: no memory. */
+ * and st describe it. made: by this very operation; else as in inode_look(). NULL: no memory. */
 struct inode *inode_enter(
 	struct fs *fs, uint64_t parent, const char *name, int fd, const struct stat *st, bool made);
-/* Its iid only, for operations on a name: no reference. pfd: directory, to read links below. */
+/* Its iid only, without a reference. pfd: directory, to read links below. */
 uint64_t inode_name(struct fs *fs, uint64_t parent, int pfd, const char *name,
 	const struct stat *st, bool made);
 /* iid of an entry in a listing, of which only number and type are known. */

@@ -74,21 +74,11 @@ static bool add_plus(struct listing *l, const struct dirent64 *d)
 	struct inode *dir = l->h->inode, *in = NULL;
 	struct stat st;
 	size_t n = fuse_add_direntry_plus(l->req, NULL, 0, d->d_name, &e, d->d_off);
-	int fd;
 
 	if (n > l->room - l->used)
 		return false;
-	if (!is_dots(d->d_name)) {
-		fd = openat(inode_fd(dir), d->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && fstat(fd, &st) < 0) {
-			close(fd);
-			fd = -1;
-		}
-		if (fd >= 0)
-			in = inode_enter(l->fs, dir->iid, d->d_name, fd, &st, false);
-		if (in)
-			mirror_entry(l->fs, in, &st, &e);
-	}
+	if (!is_dots(d->d_name) && !inode_look(l->fs, dir, d->d_name, NULL, &st, &in))
+		mirror_entry(l->fs, in, &st, &e);
 	fuse_add_direntry_plus(
 		l->req, l->out + l->used, l->room - l->used, d->d_name, &e, d->d_off);
 	l->used += n;

@@ -47,12 +47,14 @@ static void made(fuse_req_t req, struct probe *p, struct inode *dir, const char 
 			err = errno ? errno : EIO;
 	}
 	probe_end(p);
+	inode_change_end(dir, NULL);
 	if (err)
 		fuse_reply_err(req, err);
 	else if (fuse_reply_entry(req, &e) == -ENOENT)
 		inode_put(p->fs, in, 1);
 }
 
+/* Until inode_change_end() nobody else changes names in the directory. */
 static struct inode *begin(
 	struct probe *p, fuse_req_t req, enum op op, fuse_ino_t parent, const char *name)
 {
@@ -63,6 +65,7 @@ static struct inode *begin(
 	cred_maker(fs, req);
 	p->ev.parent = dir->iid;
 	p->ev.name = BYTES_STR(name);
+	inode_change_begin(dir, NULL);
 	return dir;
 }
 
@@ -196,6 +199,7 @@ void mirror_create(
 		}
 	}
 	probe_end(&p);
+	inode_change_end(dir, NULL);
 	if (err) {
 		fuse_reply_err(req, err);
 	} else if (fuse_reply_create(req, &e, fi) == -ENOENT) {

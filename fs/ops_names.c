@@ -32,32 +32,22 @@ void mirror_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct fuse_entry_param e;
 	struct probe p;
 	struct stat st;
-	int fd, err = 0;
+	int r;
 
 	probe_begin(&p, fs, req, OP_LOOKUP);
 	cred_daemon(fs);
 	p.ev.parent = dir->iid;
 	p.ev.name = BYTES_STR(name);
 	probe_call(&p);
-	fd = openat(inode_fd(dir), name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		err = errno;
-	probe_done(&p, -err);
-	if (!err) {
-		in = inode_enter(fs, dir->iid, name, fd, &st, false);
-		if (in) {
-			p.ev.iid = in->iid;
-			p.ev.mode = st.st_mode;
-			mirror_entry(fs, in, &st, &e);
-		} else {
-			err = ENOMEM;
-		}
-	} else if (fd >= 0) {
-		close(fd);
+	r = inode_look(fs, dir, name, &p, &st, &in);
+	if (!r) {
+		p.ev.iid = in->iid;
+		p.ev.mode = st.st_mode;
+		mirror_entry(fs, in, &st, &e);
 	}
 	probe_end(&p);
-	if (err)
-		fuse_reply_err(req, err);
+	if (r)
+		fuse_reply_err(req, -r);
 	else if (fuse_reply_entry(req, &e) == -ENOENT)
 		inode_put(fs, in, 1);
 }
@@ -114,6 +104,7 @@ static void drop_name(fuse_req_t req, fuse_ino_t parent, const char *name, enum 
 
 	probe_begin(&p, fs, req, op);
 	cred_daemon(fs);
+	inode_change_begin(dir, NULL);
 	seen = fstatat(inode_fd(dir), name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	p.ev.parent = dir->iid;
 	p.ev.name = BYTES_STR(name);
@@ -125,6 +116,7 @@ static void drop_name(fuse_req_t req, fuse_ino_t parent, const char *name, enum 
 	if (!err && seen)
 		inode_unlinked(fs, dir->iid, name, &st);
 	probe_end(&p);
+	inode_change_end(dir, NULL);
 	fuse_reply_err(req, err);
 }
 
@@ -173,6 +165,7 @@ void mirror_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino
 	p.ev.parent2 = dir2->iid;
 	p.ev.name2 = BYTES_STR(name2);
 	p.ev.flags = flags;
+	inode_change_begin(dir, dir2);
 	if (fstatat(inode_fd(dir), name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		p.ev.iid = inode_name(fs, dir->iid, inode_fd(dir), name, &st, false);
 	if (fstatat(inode_fd(dir2), name2, &st2, AT_SYMLINK_NOFOLLOW) == 0)
@@ -183,6 +176,7 @@ void mirror_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino
 	if (!err)
 		renamed(fs, &p.ev, dir, name, &st, dir2, name2, &st2);
 	probe_end(&p);
+	inode_change_end(dir, dir2);
 	fuse_reply_err(req, err);
 }
 
@@ -201,6 +195,7 @@ void mirror_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *
 	p.ev.iid = in->iid;
 	p.ev.parent = dir->iid;
 	p.ev.name = BYTES_STR(name);
+	inode_change_begin(dir, NULL);
 	probe_call(&p);
 	if (fs->root) {
 		r = linkat(inode_fd(in), "", inode_fd(dir), name, AT_EMPTY_PATH);
@@ -217,6 +212,7 @@ void mirror_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *
 		mirror_entry(fs, in, &st, &e);
 	}
 	probe_end(&p);
+	inode_change_end(dir, NULL);
 	if (err)
 		fuse_reply_err(req, err);
 	else if (fuse_reply_entry(req, &e) == -ENOENT)
