@@ -119,6 +119,20 @@ static void on_sigpipe(int sig)
 	(void)sig;
 }
 
+/* On one line, whatever a file is called. */
+static void print_failure(const char *text)
+{
+	fputs("iotape: ", stderr);
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		if (*p == '\n')
+			fputs("\\n", stderr);
+		else if (*p < ' ' || *p == 127)
+			fprintf(stderr, "\\x%02x", *p);
+		else
+			putc(*p, stderr);
+	putc('\n', stderr);
+}
+
 int main(int argc, char **argv)
 {
 	/* A handler, not SIG_IGN: what record runs gets the default back over exec. */
@@ -135,8 +149,8 @@ int main(int argc, char **argv)
 	if (r >= 0)
 		return r;
 	if (*fail_text())
-		fprintf(stderr, "iotape: %s\n", fail_text());
+		print_failure(fail_text());
 	else if (r != -EPIPE)
-		fprintf(stderr, "iotape: %s\n", strerror(-r));
+		print_failure(strerror(-r));
 	return CLI_TROUBLE;
 }

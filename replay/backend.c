@@ -269,7 +269,7 @@ static void forget_files(
 
 int backend_down(struct backend *b)
 {
-	bool mounted, keep;
+	bool mounted, keep, wipe;
 	char text[1024] = "";
 	int first = 0;
 
@@ -299,7 +299,9 @@ int backend_down(struct backend *b)
 		}
 		if (d->node[0] && b->ops == &backend_raid1_ops)
 			backend_btrfs_forget(d->node);
-		note(backend_disk_detach(d, d->device && !keep), &first, text, sizeof(text));
+		/* unmounted by someone else meanwhile: what is on it now may be theirs */
+		wipe = d->device && !keep && (!b->resumed || b->unmounted);
+		note(backend_disk_detach(d, wipe), &first, text, sizeof(text));
 	}
 	/* what could not be unmounted can be tried again as long as its files are there */
 	forget_files(b, keep, !b->mount_dir, &first, text, sizeof(text));

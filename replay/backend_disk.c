@@ -112,6 +112,7 @@ static int check_signature(const char *node)
 static int check_device(const struct backend *b, const char *path, const struct stat *st)
 {
 	_close_ int fd = -1;
+	uint64_t size = 0;
 	int n;
 
 	if (!may_destroy(b, st))
@@ -128,7 +129,22 @@ static int check_device(const struct backend *b, const char *path, const struct 
 	if (fd < 0)
 		return fail(-errno, "%s: %s", path,
 			errno == EBUSY ? "mounted, or held by another device" : strerror(errno));
+	if (ioctl(fd, BLKGETSIZE64, &size) < 0 || !size)
+		return fail(-ENOMEDIUM, "%s has no medium, or nothing is attached to it", path);
 	return check_signature(path);
+}
+
+int backend_disk_check_size(const struct backend *b)
+{
+	struct stat st;
+
+	if (!b->size_given)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(b->disk) && b->disk[i].path; i++)
+		if (stat(b->disk[i].path, &st) < 0)
+			return 0;
+	return fail(-EINVAL, "size= is for a file that is to be made: %s is as large as it is",
+		b->disk[0].path);
 }
 
 int backend_disk_check(const struct backend *b, const struct backend_disk *d)

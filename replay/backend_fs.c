@@ -177,6 +177,7 @@ int backend_unmount(struct backend *b)
 			 ms < UNMOUNT_MS;
 		ms += 20)
 		nanosleep(&nap, NULL);
+	b->unmounted = !r;
 	if (r < 0 && errno != EINVAL && errno != ENOENT)
 		return fail(-errno, "cannot unmount %s: %s%s", b->mount_dir, strerror(errno),
 			errno == EBUSY ? "; end the programs that use it and try again" : "");

@@ -60,13 +60,15 @@ struct backend {
 	/* of the spec */
 	struct backend_disk disk[2];
 	uint64_t size_bytes;
+	bool size_given;
 	const char *fs;
 	enum backend_provision provision;
 	bool degraded, engine_md;
 	int64_t delay_ns;
 	uint64_t rate_bytes;
 	/* of up */
-	bool is_up, failed; /* failed: up did not get through, so keep does not count */
+	bool resumed, unmounted; /* unmounted: it was still mounted at down */
+	bool is_up, failed;      /* failed: up did not get through, so keep does not count */
 	int mount_fd, root_fd;
 	struct throttle_guard guard;
 	char *mount_dir; /* NULL: a detached mount, seen by this process alone */
@@ -83,6 +85,8 @@ void backend_how_add(struct backend *b, const char *fmt, ...) __attribute__((for
 char *backend_absolute(const char *path); /* NULL and fail text when its directory is missing */
 /* Is this path usable for a new file, or as a device that may be destroyed? */
 int backend_disk_check(const struct backend *b, const struct backend_disk *d);
+/* Refuses a size= that nothing is made of. */
+int backend_disk_check_size(const struct backend *b);
 /* Makes the file (preallocated) or opens the device, and attaches it: node, dev, loop. */
 int backend_disk_up(struct backend *b, struct backend_disk *d);
 /* Loop over an image that is already there. */

@@ -87,6 +87,8 @@ static int check(struct backend *b)
 	r = backend_disk_check(b, &b->disk[0]);
 	if (!r)
 		r = backend_disk_check(b, &b->disk[1]);
+	if (!r)
+		r = backend_disk_check_size(b);
 	p0 = place(&b->disk[0]);
 	if (!r && p0 && p0 == place(&b->disk[1]))
 		r = backend_space(b->disk[0].path, 2 * b->size_bytes);

@@ -15,7 +15,9 @@ static int need(const struct backend *b)
 
 static int check(struct backend *b)
 {
-	return backend_disk_check(b, &b->disk[0]);
+	int r = backend_disk_check(b, &b->disk[0]);
+
+	return r < 0 ? r : backend_disk_check_size(b);
 }
 
 static int up(struct backend *b)

@@ -122,6 +122,7 @@ static int parse_key(struct backend *b, char *piece, unsigned *seen)
 		if (*seen & keys[i].key)
 			return fail(-EINVAL, "%s= is given twice", piece);
 		*seen |= keys[i].key;
+		b->size_given = b->size_given || keys[i].key == BACKEND_KEY_SIZE;
 		return set_key(b, keys[i].key, piece, v);
 	}
 	fail(-EINVAL, "unknown key '%s'; %s: takes %s", piece, b->ops->kind,
@@ -187,10 +188,25 @@ static int unknown_kind(const char *s, size_t n)
 }
 
 /* The kind and where its text begins; a bare path is dir:. */
+/* "a name=rdm:..." is taken for a path; most likely it is not meant so. */
+static bool odd_name(const char *s)
+{
+	const char *eq = strchr(s, '=');
+
+	if (!eq || is_directory(s) || !named_kind(eq + 1, strcspn(eq + 1, ":/,=")))
+		return false;
+	fail(-EINVAL, "'%.*s' is no name: letters, digits, '.', '_' and '-' (a directory: dir:%s)",
+		(int)(eq - s), s, s);
+	return true;
+}
+
 static const char *find_kind(struct backend *b, const char *s)
 {
 	size_t n = strcspn(s, ":/,=");
 	const struct backend_ops *ops = named_kind(s, n);
+
+	if (s[n] != ':' && odd_name(s))
+		return NULL;
 
 	b->ops = s[n] == ':' && ops ? ops : &backend_dir_ops;
 	if (s[n] == ':' && ops)

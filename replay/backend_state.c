@@ -244,7 +244,7 @@ int backend_resume(struct backend **out, FILE *state)
 		claim_loops(rd.b);
 	else
 		claim_files(rd.b, rd.pid);
-	rd.b->is_up = true;
+	rd.b->is_up = rd.b->resumed = true;
 	*out = rd.b;
 	return rd.whole ? 0 : 1;
 }

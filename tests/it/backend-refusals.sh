@@ -51,7 +51,26 @@ if command -v setpriv >/dev/null; then
 	ok "refused: needs root"
 fi
 # a tool that is missing is named with its package
-mkdir "$T/log.bin"
+gone() { # TOOL PACKAGE SPEC
+	local tool; tool=$(command -v "$1") || { ok "no $1 here"; return; }
+	expect 2 unshare -m sh -c 'mount --bind /dev/null "$1" && shift && exec "$@"' sh "$(realpath "$tool")" "$IOTAPE" backend check "$3" 2>"$T/log.err" >/dev/null
+	grep -q "$1 is not installed: apt-get install $2" "$T/log.err" || die "without $1: $(cat "$T/log.err")"
+}
+gone mkfs.xfs xfsprogs "rdm:$T/d.img,size=400M,fs=xfs"
+gone mkfs.btrfs btrfs-progs "raid1:$T/d.img,$T/e.img,size=256M"
+gone qemu-img qemu-utils "vmdk:$T/d.vmdk,size=64M"
+ok "missing tools are named with their packages"
+refused "size= is for a file" -d "$D" "rdm:$D,size=8M"
+refused "'a b' is no name" "a b=rdm:$T/d.img,size=64M"
+refused "'y' is no name" "x=y=rdm:$T/d.img,size=64M"
+expect 2 "$IOTAPE" backend check "rdm:$T/line
+end/x" 2>"$T/log.err"
+[ "$(wc -l <"$T/log.err")" = 1 ] && grep -qF "line\\nend" "$T/log.err" || die "not one line: $(cat "$T/log.err")"
+: >"$T/log.empty"; E=$(losetup -f --show "$T/log.empty" 2>/dev/null) || die "no loop"
+expect 2 "$HOLD" -d "$E" "rdm:$E" </dev/null 2>"$T/log.err"
+losetup -d "$E"
+grep -q "nothing is attached" "$T/log.err" || die "$E says: $(cat "$T/log.err")"
+ok "an empty device"
 "$IOTAPE" backend list --format=json | grep -q '"kind": "raid1"' || die "no JSON"
 expect 2 "$IOTAPE" backend check "rdm:$T/file" 2>"$T/log.err"
 expect 2 "$IOTAPE" backend lisst 2>"$T/log.err"

@@ -7,7 +7,7 @@ need_loop; need qemu-img mkfs.btrfs
 name=it$$ NOTES=/run/iotape
 [ "$(id -u)" = 0 ] || NOTES=$XDG_RUNTIME_DIR/iotape
 export TMPDIR=$T/log.mnt; mkdir "$TMPDIR"
-at_exit() { "$IOTAPE" backend down $name 2>/dev/null; "$IOTAPE" backend down $name-b 2>/dev/null; }
+D=; at_exit() { [ -z "$D" ] || losetup -d "$D" 2>/dev/null; "$IOTAPE" backend down $name 2>/dev/null; "$IOTAPE" backend down $name-b 2>/dev/null; }
 before=$(left)
 clean() { # WHAT
 	[ "$(left)" = "$before" ] || die "$1 left: $(left)"
@@ -66,6 +66,15 @@ if "$IOTAPE" backend check "rdm:$T/d.img,size=64M,rate=20M" >/dev/null 2>&1; the
 	rule && die "the rule for $d stays"
 	clean "unmounted by hand with a rule"
 fi
+# a device that was named: wiped at down as long as what is on it is ours
+truncate -s 64M "$T/log.disk"; D=$(losetup -f --show "$T/log.disk") || die "no loop"
+dir=$("$IOTAPE" backend up --destroy="$D" "$name=rdm:$D" 2>/dev/null) || die "up"
+expect 0 "$IOTAPE" backend down $name; blkid -p "$D" && die "down did not wipe $D"
+dir=$("$IOTAPE" backend up --destroy="$D" "$name=rdm:$D" 2>/dev/null) || die "up"
+umount "${dir%/replay}"; mkfs.ext4 -q -L precious "$D" || die "mkfs"
+expect 0 "$IOTAPE" backend down $name
+[ "$(blkid -p -s LABEL -o value "$D")" = precious ] || die "down wiped what was not ours"
+losetup -d "$D"; D=; clean "a device"
 # as after a reboot: no mount, no note; what is to be done is said, and does it
 up "raid1:$T/a.img,$T/b.img,size=128M"; umount "${dir%/replay}"; rmdir "${dir%/replay}"; rm "$NOTES/$name"
 expect 2 "$IOTAPE" backend up "$name=raid1:$T/a.img,$T/b.img,size=128M" 2>"$T/log.err"
