@@ -54,8 +54,11 @@ int cli_set_format(void *ctx, int c);
 int cli_number(const char *option, const char *s, uint64_t least, uint64_t most, uint64_t *out);
 /* Appends a word, borrowed, to a NULL-terminated list, which free() frees. */
 int cli_append(const char ***list, const char *word);
-/* Flushes stdout; -errno when what was printed could not be written (EPIPE included). */
+/* Flushes stdout; -errno when what was printed could not be written. */
 int cli_flush(void);
+/* Notes that standard output cannot be written. -EPIPE gets no text: its reader has had enough, and
+ * main() ends as other tools do then, by SIGPIPE. */
+int cli_stdout_failed(int err);
 
 /* traces.c */
 struct cli_trace {
@@ -77,7 +80,7 @@ struct cli_output {
 	char *temp; /* NULL: written in place (standard output, a pipe, a device) */
 	FILE *stream;
 	int fd;
-	bool replace;
+	bool replace, to_stdout;
 };
 /* A trace for standard output is refused when that is a terminal; command is for the message. */
 int cli_not_to_terminal(const char *command);
@@ -92,11 +95,13 @@ int cli_output_close(struct cli_output *t, int r);
 /* progress.c: one line on stderr, when it is a terminal or on == 1 (--progress), never when on ==
  * 0; -1: decide. */
 struct cli_progress {
-	bool active;
+	bool active, percent_only; /* percent_only: what is counted tells nobody anything */
 	int64_t start_ns, last_ns;
-	char label[64];
+	char label[160];
 };
 void cli_progress_begin(struct cli_progress *p, int on, const char *label);
+/* Another label is shown at the next update, however soon that comes. */
+void cli_progress_label(struct cli_progress *p, const char *label);
 /* total 0: unknown. bytes 0: not shown. */
 void cli_progress_update(struct cli_progress *p, uint64_t done, uint64_t total, uint64_t bytes);
 void cli_progress_end(struct cli_progress *p);

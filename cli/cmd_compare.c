@@ -211,13 +211,12 @@ static int print(struct options *o, const struct compare *c)
 	return cli_output_close(&o->json, 0);
 }
 
-static void show_progress(void *ctx, const char *doing, unsigned done, unsigned total)
+static void show_progress(void *ctx, const char *doing, double done, unsigned total)
 {
 	struct cli_progress *p = ctx;
 
-	snprintf(p->label, sizeof(p->label), "%s", doing);
-	p->last_ns = INT64_MIN / 2; /* a change of what is done is always shown */
-	cli_progress_update(p, done, total, 0);
+	cli_progress_label(p, doing);
+	cli_progress_update(p, (uint64_t)(done * 1000), total * UINT64_C(1000), 0);
 }
 
 static int compare(struct options *o)
@@ -228,6 +227,7 @@ static int compare(struct options *o)
 
 	cli_catch_signals();
 	cli_progress_begin(&progress, o->shared.progress, "compare");
+	progress.percent_only = true;
 	o->run.workloads = o->workloads;
 	o->run.backends = o->backends;
 	o->run.filter = o->shared.filter;

@@ -65,12 +65,15 @@ static int out_open(struct job *j)
 	return r;
 }
 
-static int out_finish(struct job *j)
+/* r: how the replay went; it stays so, or is what failed here. */
+static int out_finish(struct job *j, int r)
 {
 	char reason[] = "replayed";
 	struct trace_trailer t = {.end_mono_ns = util_now_ns(), .reason = reason};
 
-	return j->writer ? cli_output_close(&j->out, trace_writer_finish(j->writer, &t)) : 0;
+	if (!r && j->writer)
+		r = trace_writer_finish(j->writer, &t);
+	return cli_output_close(&j->out, r);
 }
 
 /* ---- the run ---- */
@@ -203,9 +206,7 @@ static int work(struct job *j)
 	r = out_open(j);
 	if (!r)
 		r = on_backend(j);
-	if (!r)
-		r = out_finish(j);
-	return r;
+	return out_finish(j, r);
 }
 
 static int print(struct job *j)
@@ -236,7 +237,6 @@ static int print(struct job *j)
 static void job_fini(struct job *j)
 {
 	trace_writer_close(j->writer);
-	cli_output_close(&j->out, -ECANCELED); /* one that is whole is closed already */
 	backend_free(j->backend);
 	if (j->report.done)
 		replay_result_fini(&j->report.result);

@@ -12,8 +12,8 @@
 #ifndef HAVE_FUSE
 static int no_record(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
+	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
+		return cli_help(&cmd_record);
 	return fail(-ENOSYS, "record: this iotape was built without FUSE; install libfuse3-dev and "
 			     "fuse3, then build again with -Dfuse=enabled");
 }
@@ -38,19 +38,19 @@ static const struct command *const commands[] = {
 	&cmd_backend,
 };
 
-static void usage(FILE *out)
+static void usage(void)
 {
 	fputs("usage: iotape COMMAND [options] [operands]\n\n"
 	      "Records the real I/O of a job, replays it on other storage and compares.\n\n"
 	      "    iotape record -o copy.tape /srv/data -- cp -r /srv/data/a /srv/data/b\n"
 	      "    iotape compare copy.tape --on ssd=/mnt/ssd --on raid1:a.img,b.img\n\n"
 	      "commands:\n",
-		out);
+		stdout);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		fprintf(out, "    %-9s %s\n", commands[i]->name, commands[i]->summary);
+		printf("    %-9s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n`iotape help COMMAND` tells more; --version prints the version.\n"
 	      "Exit status: 0 fine, 1 it differs (or the recorded command failed), 2 trouble.\n",
-		out);
+		stdout);
 }
 
 static const struct command *find_command(const char *name)
@@ -74,7 +74,7 @@ static int run_help(const char *name)
 	const struct command *cmd;
 
 	if (!name) {
-		usage(stdout);
+		usage();
 		return CLI_OK;
 	}
 	cmd = find_command(name);
@@ -98,12 +98,11 @@ static int dispatch(int argc, char **argv)
 {
 	const struct command *cmd;
 
-	if (argc < 2) {
-		usage(stderr);
-		return CLI_TROUBLE;
-	}
+	if (argc < 2)
+		return run_help(NULL);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
-		return run_help(argc > 2 ? argv[2] : NULL);
+		return argc > 3 ? fail(-EINVAL, "help: of one command at a time")
+				: run_help(argv[2]);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		puts("iotape " IOTAPE_VERSION);
 		return CLI_OK;
@@ -133,13 +132,21 @@ static void print_failure(const char *text)
 	putc('\n', stderr);
 }
 
+/* What reads our output is gone: so does cat end, and a shell says 141. */
+static void end_by_sigpipe(void)
+{
+	signal(SIGPIPE, SIG_DFL);
+	raise(SIGPIPE);
+}
+
 int main(int argc, char **argv)
 {
 	/* A handler, not SIG_IGN: what record runs gets the default back over exec. */
-	struct sigaction sa = {.sa_handler = on_sigpipe, .sa_flags = SA_RESTART};
+	struct sigaction sa = {.sa_handler = on_sigpipe, .sa_flags = SA_RESTART}, old;
 	int r, flushed;
 
-	sigaction(SIGPIPE, &sa, NULL);
+	if (!sigaction(SIGPIPE, NULL, &old) && old.sa_handler != SIG_IGN)
+		sigaction(SIGPIPE, &sa, NULL);
 	r = dispatch(argc, argv);
 	if (r >= 0) {
 		flushed = cli_flush();
@@ -148,9 +155,8 @@ int main(int argc, char **argv)
 	}
 	if (r >= 0)
 		return r;
-	if (*fail_text())
-		print_failure(fail_text());
-	else if (r != -EPIPE)
-		print_failure(strerror(-r));
+	if (r == -EPIPE && !*fail_text())
+		end_by_sigpipe();
+	print_failure(*fail_text() ? fail_text() : strerror(-r));
 	return CLI_TROUBLE;
 }

@@ -7,6 +7,7 @@
 #include "cli_priv.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #define SHORTS_MAX  64
@@ -229,15 +230,20 @@ int cli_append(const char ***list, const char *word)
 	return 0;
 }
 
+int cli_stdout_failed(int err)
+{
+	struct sigaction now;
+
+	/* whoever ignores the signal wants to be told */
+	if (err == -EPIPE && !sigaction(SIGPIPE, NULL, &now) && now.sa_handler != SIG_IGN)
+		return fail(err, "%s", "");
+	return fail(err, "standard output: %s", strerror(-err));
+}
+
 int cli_flush(void)
 {
-	int err;
-
 	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
-	err = errno ? errno : EIO;
-	if (err == EPIPE)
-		return fail(-err, "%s", ""); /* the reader has had enough: nothing to say */
-	return fail(-err, "standard output: %s", strerror(err));
+	return cli_stdout_failed(errno ? -errno : -EIO);
 }

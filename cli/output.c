@@ -42,13 +42,14 @@ static int open_beside(struct cli_output *t)
 
 int cli_output_open(struct cli_output *t, const char *path, bool replace)
 {
-	bool to_stdout = !strcmp(path, "-");
 	struct stat st;
 	int r = 0;
 
 	*t = (struct cli_output){
-		.path = to_stdout ? "standard output" : path, .fd = -1, .replace = replace};
-	if (to_stdout)
+		.path = path, .fd = -1, .replace = replace, .to_stdout = !strcmp(path, "-")};
+	if (t->to_stdout)
+		t->path = "standard output";
+	if (t->to_stdout)
 		t->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	else if (stat(path, &st) < 0)
 		r = open_beside(t);
@@ -99,6 +100,8 @@ int cli_output_close(struct cli_output *t, int r)
 	closed = close_file(t);
 	if (r >= 0 && closed)
 		r = closed;
+	if (r == -EPIPE && t->to_stdout)
+		r = cli_stdout_failed(r);
 	if (t->temp && r >= 0 &&
 		(t->replace ? rename(t->temp, t->path)
 			    : renameat2(AT_FDCWD, t->temp, AT_FDCWD, t->path, RENAME_NOREPLACE)))

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #define TERMINAL_EVERY_NS INT64_C(100000000)
 #define PIPE_EVERY_NS     INT64_C(1000000000)
@@ -47,41 +48,76 @@ static void time_left(char *out, size_t cap, double seconds)
 		snprintf(out, cap, "%d:%02d", (int)(s / 60), (int)(s % 60));
 }
 
+/* "  28%  11M done  107M/s  0:03 left" */
+static void describe(char *out, size_t cap, const struct cli_progress *p, uint64_t done,
+	uint64_t total, uint64_t bytes)
+{
+	double seconds = (double)MAX(p->last_ns - p->start_ns, 1) / 1e9;
+	double rate = (double)done / seconds;
+	size_t n = 0;
+	char a[32], b[32];
+
+	*out = '\0';
+	if (total)
+		n += (size_t)snprintf(
+			out, cap, "  %3.0f%%", 100.0 * (double)MIN(done, total) / (double)total);
+	short_number(a, sizeof(a), (double)done, 1000);
+	short_number(b, sizeof(b), rate, 1000);
+	if (!p->percent_only)
+		n += (size_t)snprintf(out + n, cap - n, "  %s done  %s/s", a, b);
+	short_number(a, sizeof(a), (double)bytes / seconds, 1000);
+	if (bytes)
+		n += (size_t)snprintf(out + n, cap - n, "  %sB/s", a);
+	if (total > done && rate > 0) {
+		time_left(a, sizeof(a), (double)(total - done) / rate);
+		snprintf(out + n, cap - n, "  %s left", a);
+	}
+}
+
+/* Columns of the terminal that stderr is; 0: it is none. */
+static int terminal_width(void)
+{
+	struct winsize w;
+
+	if (!isatty(STDERR_FILENO))
+		return 0;
+	return !ioctl(STDERR_FILENO, TIOCGWINSZ, &w) && w.ws_col ? w.ws_col : 80;
+}
+
+void cli_progress_label(struct cli_progress *p, const char *label)
+{
+	if (!strncmp(p->label, label, sizeof(p->label) - 1))
+		return;
+	snprintf(p->label, sizeof(p->label), "%s", label);
+	p->last_ns = INT64_MIN / 2;
+}
+
 void cli_progress_update(struct cli_progress *p, uint64_t done, uint64_t total, uint64_t bytes)
 {
-	bool terminal;
+	char text[160];
+	int width, room;
 	int64_t now;
-	double seconds, rate;
-	char line[256], a[32], b[32];
-	int n;
 
 	if (!p->active)
 		return;
 	now = util_now_ns();
 	if (now - p->last_ns < TERMINAL_EVERY_NS)
 		return;
-	terminal = isatty(STDERR_FILENO);
-	if (!terminal && now - p->last_ns < PIPE_EVERY_NS)
+	width = terminal_width();
+	if (!width && now - p->last_ns < PIPE_EVERY_NS)
 		return;
 	p->last_ns = now;
-	seconds = (double)(now - p->start_ns) / 1e9;
-	rate = (double)done / seconds;
-	short_number(a, sizeof(a), (double)done, 1000);
-	short_number(b, sizeof(b), rate, 1000);
-	if (total)
-		n = snprintf(line, sizeof(line), "%s: %3.0f%%  %s done  %s/s", p->label,
-			100.0 * (double)MIN(done, total) / (double)total, a, b);
+	describe(text, sizeof(text), p, done, total, bytes);
+	if (!width) {
+		fprintf(stderr, "%s:%s\n", p->label, text);
+		return;
+	}
+	/* a line that wraps could not be taken back: the label gives way, then the end */
+	room = width - 1 - (int)strlen(text) - 1;
+	if (room > 0)
+		fprintf(stderr, "\r%.*s:%s\033[K", room, p->label, text);
 	else
-		n = snprintf(line, sizeof(line), "%s: %s done  %s/s", p->label, a, b);
-	if (bytes) {
-		short_number(a, sizeof(a), (double)bytes / seconds, 1000);
-		n += snprintf(line + n, sizeof(line) - (size_t)n, "  %sB/s", a);
-	}
-	if (total > done && rate > 0) {
-		time_left(a, sizeof(a), (double)(total - done) / rate);
-		snprintf(line + n, sizeof(line) - (size_t)n, "  %s left", a);
-	}
-	fprintf(stderr, terminal ? "\r%s\033[K" : "%s\n", line);
+		fprintf(stderr, "\r%.*s\033[K", width - 1, text);
 	fflush(stderr);
 }
 

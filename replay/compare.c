@@ -19,6 +19,8 @@ struct experiment {
 	size_t *order;       /* cells of the round */
 	struct compare_random random;
 	unsigned done, total;
+	char doing[160]; /* for progress: the run under way */
+	uint64_t steps;  /* of it */
 };
 
 static bool stopped(const struct experiment *x)
@@ -167,9 +169,19 @@ static int failed_on(const struct experiment *x, size_t w, const struct backend 
 	return fail_in(err, "%s on %s", x->c->workloads[w].name, backend_name(b));
 }
 
+static void within_run(void *ctx, uint64_t steps, uint64_t bytes)
+{
+	const struct experiment *x = ctx;
+
+	(void)bytes;
+	x->o->progress(x->o->progress_ctx, x->doing,
+		x->done + (double)MIN(steps, x->steps) / (double)x->steps, x->total);
+}
+
 static int replay_on(struct experiment *x, size_t w, struct backend *b, struct report_run *run,
 	struct hist *data)
 {
+	struct replay_opts opts = x->o->replay;
 	struct replay_result *res = NULL;
 	bool cached;
 	int err = make_ready(x, w, b, run);
@@ -180,7 +192,12 @@ static int replay_on(struct experiment *x, size_t w, struct backend *b, struct r
 	res = calloc(1, sizeof(*res));
 	if (!res)
 		return fail(-ENOMEM, "out of memory");
-	err = replay_run(x->plans[w], backend_root_fd(b), &x->o->replay, res);
+	x->steps = x->c->workloads[w].plan.steps;
+	if (x->o->progress) {
+		opts.progress = within_run;
+		opts.progress_ctx = x;
+	}
+	err = replay_run(x->plans[w], backend_root_fd(b), &opts, res);
 	if (err) {
 		failed_on(x, w, b, err);
 	} else {
@@ -204,13 +221,12 @@ static int run_cell(struct experiment *x, size_t index, unsigned round)
 	struct backend *b = x->o->backends[index % x->o->n_backends];
 	struct compare_cell *cell = &x->c->cells[index];
 	struct report_run *run = &cell->runs[cell->n_runs];
-	char doing[160];
 	int err;
 
-	snprintf(doing, sizeof(doing), "round %u of %u, %s on %s", round, x->o->rounds,
+	snprintf(x->doing, sizeof(x->doing), "round %u of %u, %s on %s", round, x->o->rounds,
 		x->c->workloads[w].name, backend_name(b));
 	if (x->o->progress)
-		x->o->progress(x->o->progress_ctx, doing, x->done, x->total);
+		x->o->progress(x->o->progress_ctx, x->doing, x->done, x->total);
 	err = backend_up(b);
 	if (err)
 		return err;

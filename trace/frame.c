@@ -82,11 +82,14 @@ int trace_out_raw(struct trace_out *o, const void *p, size_t n, size_t payload_s
 {
 	off_t start = lseek(o->fd, 0, SEEK_CUR);
 	int r = util_write_all(o->fd, p, n);
+	bool stays = false;
 
 	if (r) {
-		if (start >= 0 && (lseek(o->fd, start, SEEK_SET) < 0 || ftruncate(o->fd, start)))
-			return fail_in(r, "and the unfinished frame could not be cut off");
-		return r;
+		if (start >= 0) /* a pipe or a device has no end to cut off */
+			stays = lseek(o->fd, start, SEEK_SET) < 0 ||
+				(ftruncate(o->fd, start) < 0 && errno != EINVAL);
+		return fail(r, "the trace cannot be written: %s%s", strerror(-r),
+			stays ? "; its end could not be cut off" : "");
 	}
 	o->bytes += n;
 	o->frames++;

@@ -53,8 +53,9 @@ struct compare_opts {
 	struct replay_opts replay; /* replay.stop ends the compare too: what is up is taken down */
 	const struct filter *filter;
 	double limit; /* fraction; < 0: none */
-	/* Before each run and after the last: what is being done, runs done of all. */
-	void (*progress)(void *ctx, const char *doing, unsigned done, unsigned total);
+	/* Before each run, within it now and then, and after the last: what is being done, runs
+	 * done (with the part of the one under way) of all. */
+	void (*progress)(void *ctx, const char *doing, double done, unsigned total);
 	void *progress_ctx;
 };
 

@@ -60,6 +60,8 @@ def check_command(iotape, command, known, hidden, man):
         yield "%s: --help and `help %s` differ or fail" % (command, command)
     if not r.stdout.startswith("usage: iotape %s" % command):
         yield "%s: help does not begin with its usage line" % command
+    if "built without" in r.stdout:
+        return  # a stand-in that takes nothing
     # a line that shows another program or command is an example, not a promise
     text = "\n".join(line for line in r.stdout.splitlines()
                      if not re.match(r"    .*iotape (?!%s\b)" % command, line))
