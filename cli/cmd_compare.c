@@ -1,186 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * compare: replays traces on several kinds of storage and says which is slower, by how much and how
- * sure that is. Here are only the options, the names of workloads and backends, and where the
- * report goes; the experiment is compare_run() of libreplay.
+ * sure that is. Here are only the options and where the report goes; compare_setup.c makes
+ * workloads and backends of the operands, and the experiment is compare_run() of libreplay.
  */
-#include "replay_cmd.h"
+#include "compare_cmd.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "iotape/compare.h"
-
 #define ROUNDS_MAX 10000u
 
-struct options {
-	struct replay_options shared;
-	struct compare_opts run;
-	struct compare_workload *workloads;
-	struct backend **backends;
-	const char **specs; /* NULL-terminated, or NULL */
-	const char *baseline, *json_path;
-	struct cli_output json;
-	bool aa;
-};
-
-/* base, or base-2, base-3, ... so that it is none of the names before it. */
-static char *unique_name(
-	const char *base, const char *(*name)(const void *, size_t), const void *list, size_t n)
-{
-	char *s = strdup(base);
-
-	for (unsigned k = 2; s; k++) {
-		size_t i = 0;
-
-		while (i < n && strcmp(name(list, i), s))
-			i++;
-		if (i == n)
-			break;
-		free(s);
-		if (asprintf(&s, "%s-%u", base, k) < 0)
-			s = NULL;
-	}
-	return s;
-}
-
-static const char *workload_name(const void *list, size_t i)
-{
-	return ((const struct compare_workload *)list)[i].name;
-}
-
-static const char *nth_backend_name(const void *list, size_t i)
-{
-	return backend_name(((struct backend *const *)list)[i]);
-}
-
-static int name_workloads(struct options *o, char **paths, size_t n)
-{
-	o->workloads = calloc(n, sizeof(*o->workloads));
-	if (!o->workloads)
-		return fail(-ENOMEM, "out of memory");
-	for (size_t i = 0; i < n; i++) {
-		const char *slash = strrchr(paths[i], '/');
-		_free_ char *base = strdup(!strcmp(paths[i], "-") ? "stdin"
-					   : slash                ? slash + 1
-								  : paths[i]);
-		char *dot = base ? strrchr(base, '.') : NULL;
-
-		if (dot && dot > base && !strcmp(dot, ".tape"))
-			*dot = '\0';
-		o->workloads[i].path = paths[i];
-		o->workloads[i].name =
-			base ? unique_name(base, workload_name, o->workloads, i) : NULL;
-		if (!o->workloads[i].name)
-			return fail(-ENOMEM, "out of memory");
-		o->run.n_workloads = i + 1;
-	}
-	return 0;
-}
-
-/* A second backend of the same spec under another name. */
-static int renamed(
-	struct backend **out, const struct options *o, const struct backend *b, const char *name)
-{
-	_free_ char *spec = NULL;
-
-	if (asprintf(&spec, "%s=%s", name, backend_spec(b)) < 0) {
-		spec = NULL;
-		return fail(-ENOMEM, "out of memory");
-	}
-	return backend_new(out, spec, &o->shared.policy);
-}
-
-static int add_backend(struct options *o, struct backend *b)
-{
-	size_t n = o->run.n_backends;
-	_free_ char *name = unique_name(backend_name(b), nth_backend_name, o->backends, n);
-	struct backend *other = NULL;
-	int r = 0;
-
-	if (!name)
-		r = fail(-ENOMEM, "out of memory");
-	else if (strcmp(name, backend_name(b)))
-		r = renamed(&other, o, b, name);
-	if (r || other)
-		backend_free(b);
-	if (r)
-		return r;
-	o->backends[n] = other ? other : b;
-	o->run.n_backends++;
-	return 0;
-}
-
-/* What keep leaves of a run on a file or device is in the way of the next run. */
-static int check_keep(const struct options *o)
-{
-	for (size_t i = 0; o->shared.policy.keep && i < o->run.n_backends; i++) {
-		const char *kind = backend_kind(o->backends[i]);
-
-		if (o->run.rounds * o->run.n_workloads > 1 && strcmp(kind, "dir") &&
-			strcmp(kind, "null"))
-			return fail(-EINVAL,
-				"--keep: %s can keep one run only, and here are several; keep "
-				"directories, or use `iotape replay --keep`",
-				backend_name(o->backends[i]));
-	}
-	return 0;
-}
-
-static int make_backends(struct options *o)
-{
-	size_t n = 0;
-	int r = 0;
-
-	while (o->specs[n])
-		n++;
-	o->backends = calloc(n + 1, sizeof(struct backend *));
-	if (!o->backends)
-		return fail(-ENOMEM, "out of memory");
-	for (size_t i = 0; i < n && !r; i++) {
-		struct backend *b = NULL;
-
-		r = backend_new(&b, o->specs[i], &o->shared.policy);
-		if (!r)
-			r = add_backend(o, b);
-		if (!r && i == 0 && o->aa) {
-			_free_ char *again = NULL;
-
-			if (asprintf(&again, "%s-again", backend_name(o->backends[0])) < 0) {
-				again = NULL;
-				return fail(-ENOMEM, "out of memory");
-			}
-			r = renamed(&b, o, o->backends[0], again);
-			if (!r)
-				r = add_backend(o, b);
-		}
-	}
-	return r;
-}
-
-static int find_baseline(struct options *o)
-{
-	struct util_nearest best = {0};
-
-	for (size_t i = 0; o->baseline && i < o->run.n_backends; i++) {
-		const char *name = backend_name(o->backends[i]);
-
-		o->run.baseline = i;
-		if (!strcmp(name, o->baseline))
-			return 0;
-		util_nearest(&best, o->baseline, name);
-	}
-	if (!o->baseline)
-		return 0;
-	fail(-EINVAL, "--baseline: no backend is called '%s'; name one with --on %s=BACKEND",
-		o->baseline, o->baseline);
-	return fail_hint(-EINVAL, best.word);
-}
-
 /* Before hours of work, not after: can the file be written? */
-static int open_json(struct options *o)
+static int open_json(struct compare_job *o)
 {
 	int r;
 
@@ -196,7 +30,7 @@ static int open_json(struct options *o)
 	return r < 0 ? fail_in(r, "--json") : 0;
 }
 
-static int print(struct options *o, const struct compare *c)
+static int print(struct compare_job *o, const struct compare *c)
 {
 	int r;
 
@@ -219,7 +53,7 @@ static void show_progress(void *ctx, const char *doing, double done, unsigned to
 	cli_progress_update(p, (uint64_t)(done * 1000), total * UINT64_C(1000), 0);
 }
 
-static int compare(struct options *o)
+static int compare(struct compare_job *o)
 {
 	struct cli_progress progress;
 	struct compare *c = NULL;
@@ -253,15 +87,10 @@ static int compare(struct options *o)
 	return r;
 }
 
-static void fini(struct options *o)
+static void fini(struct compare_job *o)
 {
-	for (size_t i = 0; i < o->run.n_backends; i++)
-		backend_free(o->backends[i]);
-	for (size_t i = 0; i < o->run.n_workloads; i++)
-		free((char *)o->workloads[i].name);
+	compare_job_unset(o);
 	cli_output_close(&o->json, -ECANCELED); /* one that is whole is closed already */
-	free(o->backends);
-	free(o->workloads);
 	free(o->specs);
 	replay_options_fini(&o->shared);
 }
@@ -270,7 +99,7 @@ static void fini(struct options *o)
 
 static int set(void *ctx, int c)
 {
-	struct options *o = ctx;
+	struct compare_job *o = ctx;
 	uint64_t v = 0;
 	int r;
 
@@ -318,7 +147,7 @@ static const struct cli_spec spec = {
 };
 
 /* Another one each time, printed and in the JSON. */
-static void draw_seed(struct options *o)
+static void draw_seed(struct compare_job *o)
 {
 	uint32_t seed;
 
@@ -328,7 +157,7 @@ static void draw_seed(struct options *o)
 		o->shared.replay.seed = seed;
 }
 
-static int on_operands(struct options *o, char **paths, size_t n)
+static int on_operands(struct compare_job *o, char **paths, size_t n)
 {
 	int r;
 
@@ -336,13 +165,7 @@ static int on_operands(struct options *o, char **paths, size_t n)
 		return fail(-EINVAL, "compare: on what? Give backends with --on [NAME=]BACKEND; "
 				     "`iotape backend list` shows the kinds");
 	draw_seed(o);
-	r = name_workloads(o, paths, n);
-	if (!r)
-		r = make_backends(o);
-	if (!r)
-		r = find_baseline(o);
-	if (!r)
-		r = check_keep(o);
+	r = compare_job_set(o, paths, n);
 	if (!r)
 		r = open_json(o);
 	return r ? r : compare(o);
@@ -350,7 +173,7 @@ static int on_operands(struct options *o, char **paths, size_t n)
 
 static int run(int argc, char **argv)
 {
-	struct options o = {.run = {.rounds = 6, .limit = -1}};
+	struct compare_job o = {.run = {.rounds = 6, .limit = -1}};
 	int r;
 
 	replay_options_init(&o.shared);

@@ -1,69 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The result of a compare for a reader: what ran where, one table per workload in the columns of
- * the published tests, then a sentence per comparison that says no more than the intervals do, then
- * where a difference comes from, then whatever makes the figures doubtful. At most 120 columns wide
- * (lines that name files excepted). Formats only: every number comes ready from the summary.
+ * The result of a compare for a reader: what ran where, one table per workload (report_table.c),
+ * then a sentence per comparison that says no more than the intervals do, then where a difference
+ * comes from, then whatever makes the figures doubtful. At most 120 columns wide (lines that name
+ * files excepted). Formats only: every number comes ready from the summary.
  */
-#include "iotape/compare.h"
+#include "report_priv.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#define WIDTH      120
-#define COLUMNS    9
-#define CELL_MAX   96
-#define NAME_LEAST 8
-#define WHERE_MIN  1.0 /* percent: smaller parts of a difference are left out */
-#define WHERE_MAX  200 /* percent: beyond, parts nearly cancel out and are told in seconds */
-
-static const char *const head[COLUMNS] = {"backend", "time s [95 %]", "MB/s", "IOPS", "avg ms",
-	"p99 ms", "CPU %", "ratio [95 %]", "verdict"};
-
-/* Three significant digits, no more than a reader can use; "-" for what does not exist. */
-static void number(char *out, size_t cap, double v)
-{
-	double a = fabs(v);
-
-	if (!isfinite(v))
-		snprintf(out, cap, "-");
-	else if (a >= 1e7)
-		snprintf(out, cap, "%.3gM", v / 1e6);
-	else if (a >= 1e5)
-		snprintf(out, cap, "%.0fk", v / 1e3);
-	else
-		snprintf(out, cap, "%.*f",
-			a >= 100     ? 0
-			: a >= 10    ? 1
-			: a >= 1     ? 2
-			: a >= 0.1   ? 3
-			: a >= 0.001 ? 4
-				     : 6,
-			v);
-}
-
-static void ratio_number(char *out, size_t cap, double v)
-{
-	if (v >= 0.1 && v < 100)
-		snprintf(out, cap, "%.2f", v);
-	else
-		number(out, cap, v);
-}
-
-static void with_interval(
-	char *out, size_t cap, double v, double lo, double hi, void (*put)(char *, size_t, double))
-{
-	char a[24], b[24], c[24];
-
-	put(a, sizeof(a), v);
-	put(b, sizeof(b), lo);
-	put(c, sizeof(c), hi);
-	if (isfinite(lo) && isfinite(hi))
-		snprintf(out, cap, "%s [%s, %s]", a, b, c);
-	else
-		snprintf(out, cap, "%s", a);
-}
+#define WHERE_MIN 1.0 /* percent: smaller parts of a difference are left out */
+#define WHERE_MAX 200 /* percent: beyond, parts nearly cancel out and are told in seconds */
 
 static void bytes_text(char *out, size_t cap, uint64_t bytes)
 {
@@ -76,88 +25,8 @@ static void bytes_text(char *out, size_t cap, uint64_t bytes)
 	snprintf(out, cap, u && v < 100 ? "%.1f %s" : "%.0f %s", v, units[u]);
 }
 
-/* Median over the runs of the figure at `offset` in struct report_run. */
-static double median_figure(const struct compare_cell *cell, size_t offset)
-{
-	_free_ double *v = calloc(cell->n_runs ? cell->n_runs : 1, sizeof(*v));
-	size_t n = 0;
-
-	for (size_t i = 0; v && i < cell->n_runs; i++) {
-		double x = *(const double *)((const char *)&cell->runs[i] + offset);
-
-		if (isfinite(x))
-			v[n++] = x;
-	}
-	return v ? median_of(v, n) : NAN;
-}
-
-static const struct compare_pair *pair_of(const struct compare *c, size_t workload, size_t backend)
-{
-	for (size_t i = 0; i < c->n_pairs; i++)
-		if (c->pairs[i].workload == workload && c->pairs[i].backend == backend)
-			return &c->pairs[i];
-	return NULL;
-}
-
-static void table_row(const struct compare *c, size_t w, size_t b, char row[COLUMNS][CELL_MAX])
-{
-	const struct compare_cell *cell = &c->cells[w * c->n_backends + b];
-	const struct compare_pair *p = pair_of(c, w, b);
-	const struct hist *data = &cell->data;
-
-	snprintf(row[0], CELL_MAX, "%s", c->backends[b].name);
-	with_interval(row[1], CELL_MAX, cell->median_seconds, cell->lo, cell->hi, number);
-	number(row[2], CELL_MAX, median_figure(cell, offsetof(struct report_run, mb_per_s)));
-	number(row[3], CELL_MAX, median_figure(cell, offsetof(struct report_run, iops)));
-	number(row[4], CELL_MAX, data->count ? hist_mean(data) / 1e6 : (double)NAN);
-	number(row[5], CELL_MAX,
-		data->count ? (double)hist_quantile(data, 0.99) / 1e6 : (double)NAN);
-	number(row[6], CELL_MAX, median_figure(cell, offsetof(struct report_run, cpu_percent)));
-	if (!p) {
-		snprintf(row[7], CELL_MAX, "1");
-		snprintf(row[8], CELL_MAX, "baseline");
-		return;
-	}
-	with_interval(row[7], CELL_MAX, p->ratio, p->lo, p->hi, ratio_number);
-	snprintf(row[8], CELL_MAX, "%s",
-		isfinite(p->lo) ? verdict_name(p->verdict) : "too few rounds");
-}
-
-static void print_row(FILE *out, char row[COLUMNS][CELL_MAX], const int *width)
-{
-	/* words to the left, figures to the right */
-	fprintf(out, "  %-*.*s", width[0], width[0], row[0]);
-	for (int i = 1; i < COLUMNS - 1; i++)
-		fprintf(out, "  %*s", width[i], row[i]);
-	fprintf(out, "  %s\n", row[COLUMNS - 1]);
-}
-
-static void table(const struct compare *c, size_t w, FILE *out)
-{
-	char(*rows)[COLUMNS][CELL_MAX] = calloc(c->n_backends + 1, sizeof(*rows));
-	int width[COLUMNS] = {0}, total = 0;
-
-	if (!rows)
-		return;
-	for (int i = 0; i < COLUMNS; i++)
-		snprintf(rows[0][i], CELL_MAX, "%s", head[i]);
-	for (size_t b = 0; b < c->n_backends; b++)
-		table_row(c, w, b, rows[b + 1]);
-	for (int i = 0; i < COLUMNS; i++) {
-		for (size_t r = 0; r <= c->n_backends; r++)
-			width[i] = MAX(width[i], (int)strlen(rows[r][i]));
-		total += width[i] + 2;
-	}
-	if (total > WIDTH)
-		width[0] = MAX(NAME_LEAST, width[0] - (total - WIDTH));
-	fprintf(out, "%s\n", c->workloads[w].name);
-	for (size_t r = 0; r <= c->n_backends; r++)
-		print_row(out, rows[r], width);
-	fputc('\n', out);
-	free(rows);
-}
-
-/* Words of text on lines of WIDTH columns, the first behind `first`, the others indented as far. */
+/* Words of text on lines of REPORT_WIDTH columns, the first behind `first`, the others indented as
+ * far. */
 static void paragraph(FILE *out, const char *first, const char *text)
 {
 	size_t indent = strlen(first), at = indent;
@@ -166,7 +35,7 @@ static void paragraph(FILE *out, const char *first, const char *text)
 	while (*text) {
 		size_t n = strcspn(text, " ");
 
-		if (at > indent && at + 1 + n > WIDTH) {
+		if (at > indent && at + 1 + n > REPORT_WIDTH) {
 			fprintf(out, "\n%*s", (int)indent, "");
 			at = indent;
 		} else if (at > indent) {
@@ -192,17 +61,17 @@ static void by_how_much(char *out, size_t cap, const struct compare_pair *p, con
 	char a[24], b[24], c[24];
 
 	if (by < 2) {
-		number(a, sizeof(a), 100 * fabs(p->ratio - 1));
-		number(b, sizeof(b), 100 * fabs(near - 1));
-		number(c, sizeof(c), 100 * fabs(far - 1));
+		report_number(a, sizeof(a), 100 * fabs(p->ratio - 1));
+		report_number(b, sizeof(b), 100 * fabs(near - 1));
+		report_number(c, sizeof(c), 100 * fabs(far - 1));
 		snprintf(out, cap,
 			"It takes %s %% %s, with 95 %% confidence between %s %% and %s %%", a,
 			slower ? "longer" : "less time", b, c);
 		return;
 	}
-	ratio_number(a, sizeof(a), by);
-	ratio_number(b, sizeof(b), slower ? near : 1 / near);
-	ratio_number(c, sizeof(c), slower ? far : 1 / far);
+	report_ratio_number(a, sizeof(a), by);
+	report_ratio_number(b, sizeof(b), slower ? near : 1 / near);
+	report_ratio_number(c, sizeof(c), slower ? far : 1 / far);
 	if (slower)
 		snprintf(out, cap,
 			"It takes %s times as long, with 95 %% confidence between %s and %s times",
@@ -219,9 +88,9 @@ static void sentence(const struct compare *c, const struct compare_pair *p, FILE
 		   *base = c->backends[c->baseline].name;
 	char text[1024], ratio[24], lo[24], hi[24], by[256];
 
-	ratio_number(ratio, sizeof(ratio), p->ratio);
-	ratio_number(lo, sizeof(lo), p->lo);
-	ratio_number(hi, sizeof(hi), p->hi);
+	report_ratio_number(ratio, sizeof(ratio), p->ratio);
+	report_ratio_number(lo, sizeof(lo), p->lo);
+	report_ratio_number(hi, sizeof(hi), p->hi);
 	if (!p->n)
 		snprintf(text, sizeof(text),
 			"%s: nothing can be said of %s against %s, because no round ended on both.",
@@ -260,7 +129,7 @@ static void where(const struct compare *c, const struct compare_pair *p, FILE *o
 
 	for (size_t i = 0; i < p->n_where; i++)
 		most = MAX(most, fabs(p->where[i].share_percent));
-	number(d, sizeof(d), fabs(p->difference_seconds));
+	report_number(d, sizeof(d), fabs(p->difference_seconds));
 	len = (size_t)snprintf(text, sizeof(text),
 		"%s, of the %s s %s on %s:", c->workloads[p->workload].name, d,
 		p->difference_seconds > 0 ? "more" : "less", c->backends[p->backend].name);
@@ -269,7 +138,7 @@ static void where(const struct compare *c, const struct compare_pair *p, FILE *o
 
 		if (fabs(part->share_percent) < WHERE_MIN)
 			continue;
-		number(d, sizeof(d), fabs(part->seconds));
+		report_number(d, sizeof(d), fabs(part->seconds));
 		if (most > WHERE_MAX)
 			len += (size_t)snprintf(text + len, sizeof(text) - len, " %s %s s %s,",
 				part_name(part->op), d, part->seconds > 0 ? "more" : "less");
@@ -384,7 +253,7 @@ void compare_text(const struct compare *c, FILE *out)
 			out);
 	header(c, out);
 	for (size_t w = 0; w < c->n_workloads; w++)
-		table(c, w, out);
+		report_table(c, w, out);
 	for (size_t i = 0; i < c->n_pairs; i++)
 		sentence(c, &c->pairs[i], out);
 	for (size_t i = 0; i < c->n_pairs; i++) {
