@@ -125,4 +125,15 @@ int cli_note_new(struct backend **b, const struct backend_policy *pol, bool name
 extern volatile int cli_stop_flag;
 void cli_catch_signals(void);
 
+/* The kinds of BACKEND, for the help of replay and backend. */
+#define CLI_BACKEND_HELP                                                                           \
+	"    DIR or dir:DIR        a fresh directory inside DIR, removed afterwards\n"             \
+	"    rdm:DEVICE-OR-FILE[,size=8G][,fs=ext4|xfs|btrfs]\n"                                   \
+	"    vmdk:FILE.vmdk[,size=8G][,provision=thin|lazy|eager][,fs=ext4|xfs|btrfs]\n"           \
+	"    raid1:A,B[,size=8G][,fs=btrfs][,degraded]\n"                                          \
+	"    null:                 no storage: the cost of the engine itself\n"                    \
+	"rdm, vmdk and raid1 take ,delay=5ms and ,rate=50M too. Files are made and removed\n"      \
+	"afterwards; one that is there is never overwritten. A comma in a path is written "        \
+	"\"\\,\".\n"
+
 #endif

@@ -261,19 +261,12 @@ const struct command cmd_backend = {
 	"    iotape backend up mirror=raid1:/srv/a.img,/srv/b.img,size=1G\n"
 	"    iotape backend down mirror\n"
 	"\n"
-	"BACKEND is [NAME=]SPEC, and SPEC one of\n"
-	"    DIR or dir:DIR        a fresh subdirectory of DIR, removed afterwards\n"
-	"    rdm:DEVICE-OR-FILE[,size=8G][,fs=ext4|xfs|btrfs]\n"
-	"    vmdk:FILE.vmdk[,size=8G][,provision=thin|lazy|eager][,fs=ext4|xfs|btrfs]\n"
-	"    raid1:A,B[,size=8G][,fs=btrfs][,degraded]\n"
-	"    null:                 no storage at all\n"
-	"The middle three take ,delay=5ms and ,rate=50M too. Files are made and removed at down;\n"
-	"one that is there is never overwritten. A comma in a path is written \"\\,\".\n"
+	"BACKEND is [NAME=]SPEC, and SPEC one of\n" CLI_BACKEND_HELP
 	"`up` prints the directory to use; it stays until `down`.\n"
 	"\n"
-	"    --destroy=DEVICE      this device (or file) may be formatted\n"
-	"    --all                 down: everything that is up\n"
-	"    --format=text|json    of list\n"
-	"    -h, --help            this text\n",
+	"  --destroy=DEVICE      this device (or file) may be formatted\n"
+	"  --all                 down: everything that is up\n"
+	"  --format=text|json    of list\n"
+	"  --help                print this\n",
 	run,
 };

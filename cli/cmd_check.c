@@ -143,6 +143,6 @@ const struct command cmd_check = {"check", "look for damage in a trace, and repa
 	"  --repair=OUT         write the good frames, a new trailer and a new index to OUT\n"
 	"  --force              OUT may exist and is replaced; it may be TRACE itself\n"
 	"  --format=text|json\n"
-	"  -h, --help\n\n"
+	"  --help               print this\n\n"
 	"Exit status: 0 whole, 1 damaged or cut, 2 nothing can be read.\n",
 	run};

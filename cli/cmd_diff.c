@@ -133,7 +133,6 @@ const struct command cmd_diff = {"diff", "tell whether two traces are the same c
 	"\n"
 	"    iotape diff copy.tape copy-replayed.tape\n"
 	"\n"
-	"options:\n"
-	"    --format=FORMAT text (default) or json\n"
-	"    --help          print this\n",
+	"  --format=FORMAT text (default) or json\n"
+	"  --help          print this\n",
 	run};

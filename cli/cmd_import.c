@@ -198,11 +198,10 @@ const struct command cmd_import = {"import", "turn the text twin of a trace back
 	"\n"
 	"    iotape dump a.tape | sed 's/ L7 / L1 /' | iotape import - -o b.tape\n"
 	"\n"
-	"options:\n"
-	"    -o, --output=TRACE  the trace to write; an existing one is kept unless --force\n"
-	"    --from=FORMAT       text: the text twin. Default: by the first bytes of FILE\n"
-	"    --force             replace TRACE\n"
-	"    --progress, --no-progress\n"
-	"                        a progress line on stderr, or none; default: on a terminal\n"
-	"    --help              print this\n",
+	"  -o, --output=TRACE  the trace to write; an existing one is kept unless --force\n"
+	"  --from=FORMAT       text: the text twin. Default: by the first bytes of FILE\n"
+	"  --force             replace TRACE\n"
+	"  --progress, --no-progress\n"
+	"                      a progress line on stderr, or none; default: on a terminal\n"
+	"  --help              print this\n",
 	run};

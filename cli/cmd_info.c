@@ -257,6 +257,6 @@ const struct command cmd_info = {"info", "what a trace holds, at a glance",
 	"duration, and whether it ends properly. TRACE may be - for standard input.\n\n"
 	"    iotape info copy.tape\n\n"
 	"  --format=text|json\n"
-	"  -h, --help\n\n"
+	"  --help               print this\n\n"
 	"Bytes of copy_file_range count as read and as written.\n",
 	run};

@@ -221,5 +221,5 @@ const struct command cmd_record = {"record", "run a job on a mirror of DIR and r
 	"      --force            FILE may exist and is replaced\n"
 	"      --format=FORMAT    of the summary on stderr: text or json\n"
 	"      --pid-file=FILE    the pid of the serving process, while it runs\n"
-	"  -h, --help\n",
+	"      --help             print this\n",
 	run};

@@ -227,9 +227,8 @@ const struct command cmd_stat = {"stat", "show where the time of a trace went",
 	"    iotape stat copy.tape --by=path | head -20\n"
 	"    iotape stat copy.tape --by=size --format=json\n"
 	"\n"
-	"options:\n"
-	"    --by=KEY        one row for each: op (default), path, size (powers of two of\n"
-	"                    what was asked for, data operations only), thread, phase\n"
-	"    --format=FORMAT text (default) or json (times in ms)\n"
-	"    --help          print this\n",
+	"  --by=KEY        one row for each: op (default), path, size (powers of two of\n"
+	"                  what was asked for, data operations only), thread, phase\n"
+	"  --format=FORMAT text (default) or json (times in ms)\n"
+	"  --help          print this\n",
 	run};
