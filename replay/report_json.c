@@ -171,6 +171,7 @@ static void pair_json(struct json *j, const struct compare *c, const struct comp
 	json_f64(j, "ratio", p->ratio);
 	interval_json(j, "ci95", p->lo, p->hi);
 	json_str(j, "verdict", verdict_name(p->verdict));
+	json_bool(j, "beyond_limit", compare_pair_beyond(c, p));
 	json_f64(j, "rounds_for_5_percent",
 		p->rounds_for_5_percent ? p->rounds_for_5_percent : (double)NAN);
 	json_f64(j, "difference_seconds", p->difference_seconds);
@@ -200,6 +201,7 @@ void compare_json(const struct compare *c, FILE *out)
 	json_str(&j, "cache", c->cold ? "cold" : "warm");
 	json_bool(&j, "sync", c->synced);
 	json_u64(&j, "seed", c->seed);
+	json_f64(&j, "limit_percent", c->limit >= 0 ? 100 * c->limit : (double)NAN);
 	json_bool(&j, "interrupted", c->interrupted);
 	report_machine_json(&j, "machine", &c->machine);
 	workloads_json(&j, c);

@@ -108,8 +108,9 @@ static void sentence(const struct compare *c, const struct compare_pair *p, FILE
 			w, b, base, ratio, lo, hi, p->n, p->rounds_for_5_percent);
 	else {
 		by_how_much(by, sizeof(by), p, base);
-		snprintf(text, sizeof(text), "%s: %s is %s than %s. %s (%zu rounds).", w, b,
-			verdict_name(p->verdict), base, by, p->n);
+		snprintf(text, sizeof(text), "%s: %s is %s than %s. %s (%zu rounds).%s", w, b,
+			verdict_name(p->verdict), base, by, p->n,
+			compare_pair_beyond(c, p) ? " That is beyond the limit." : "");
 	}
 	paragraph(out, "* ", text);
 }
@@ -163,6 +164,10 @@ static void header(const struct compare *c, FILE *out)
 	fprintf(out, "%s caches, %s, order \"%s\", time %s; 1 MB = 1000000 bytes\n",
 		c->cold ? "cold" : "warm", paces[c->pace], report_order_names[c->order],
 		c->synced ? "includes the final sync" : "without the final sync");
+	report_number(a, sizeof(a), 100 * c->limit);
+	if (c->limit >= 0)
+		fprintf(out, "limit: no backend slower than %s by more than %s %%\n",
+			c->backends[c->baseline].name, a);
 	bytes_text(a, sizeof(a), c->machine.memory_bytes);
 	fprintf(out, "%s, %s, %u x %s, %s of memory, load %.2f\n\n", c->machine.os,
 		c->machine.kernel, c->machine.cpus,

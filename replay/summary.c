@@ -181,10 +181,15 @@ int compare_summarise(struct compare *c)
 	return 0;
 }
 
+bool compare_pair_beyond(const struct compare *c, const struct compare_pair *p)
+{
+	return c->limit >= 0 && p->lo > 1 + c->limit;
+}
+
 int compare_beyond_limit(const struct compare *c)
 {
-	for (size_t i = 0; c->limit >= 0 && i < c->n_pairs; i++)
-		if (c->pairs[i].lo > 1 + c->limit)
+	for (size_t i = 0; i < c->n_pairs; i++)
+		if (compare_pair_beyond(c, &c->pairs[i]))
 			return 1;
 	return 0;
 }

@@ -111,7 +111,8 @@ int compare_new(struct compare **out, size_t n_workloads, size_t n_backends, uns
 /* Cells' medians and the comparisons from the runs; may be called again. */
 int compare_summarise(struct compare *c);
 void compare_free(struct compare *c);
-/* 1 when a backend is slower than the baseline beyond the limit, with its interval clear of it. */
+/* Is the backend slower than the baseline beyond the limit, its interval clear of it? Any: 1. */
+bool compare_pair_beyond(const struct compare *c, const struct compare_pair *p);
 int compare_beyond_limit(const struct compare *c);
 void compare_text(const struct compare *c, FILE *out);
 void compare_json(const struct compare *c, FILE *out);
