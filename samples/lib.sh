@@ -60,9 +60,9 @@ sshd_start() {
 		cat >"$W/ssh/config" <<-EOF
 			Port $PORT
 			ListenAddress 127.0.0.1
-			HostKey $W/ssh/host
-			PidFile $W/ssh/pid
-			AuthorizedKeysFile $W/ssh/authorized
+			HostKey "$W/ssh/host"
+			PidFile "$W/ssh/pid"
+			AuthorizedKeysFile "$W/ssh/authorized"
 			StrictModes no
 			UsePAM $pam
 			PasswordAuthentication no
