@@ -42,12 +42,18 @@ int64_t exec_getattr(struct exec_worker *w, const struct plan_step *s)
 				   AT_SYMLINK_NOFOLLOW | (s->name ? 0 : AT_EMPTY_PATH)));
 }
 
+/* Else by directory and name, or by the link in /proc of a descriptor that is O_PATH. */
+static bool by_descriptor(const struct plan_step *s)
+{
+	return s->handle && !(s->bits & STEP_PINNED);
+}
+
 static int set_mode(int fd, const struct plan_step *s, uint32_t mode)
 {
 	char path[32];
 	int r;
 
-	if (s->handle)
+	if (by_descriptor(s))
 		return fchmod(fd, mode);
 	if (!s->name) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -64,7 +70,7 @@ static int set_owner(int fd, const struct plan_step *s)
 	uid_t uid = s->ext->arg & SET_UID ? s->ext->uid : (uid_t)-1;
 	gid_t gid = s->ext->arg & SET_GID ? s->ext->gid : (gid_t)-1;
 
-	if (s->handle)
+	if (by_descriptor(s))
 		return fchown(fd, uid, gid);
 	return fchownat(fd, s->name ? s->name->s : "", uid, gid,
 		AT_SYMLINK_NOFOLLOW | (s->name ? 0 : AT_EMPTY_PATH));
@@ -94,7 +100,7 @@ static int set_times(int fd, const struct plan_step *s)
 	};
 	char path[32];
 
-	if (s->handle)
+	if (by_descriptor(s))
 		return futimens(fd, ts);
 	if (s->name)
 		return utimensat(fd, s->name->s, ts, AT_SYMLINK_NOFOLLOW);
@@ -108,16 +114,17 @@ static int64_t set_size(struct exec_worker *w, const struct plan_step *s, int fd
 	_close_ int file = -1;
 	char path[32];
 
-	if (s->handle) {
+	if (by_descriptor(s)) {
 		exec_begin(w);
 		return exec_end(w, ftruncate(fd, (off_t)s->size));
 	}
-	if (!s->name)
+	if (!s->name && !s->handle)
 		return -EISDIR;
-	file = openat(fd, s->name->s, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (file < 0)
+	if (!s->handle)
+		file = openat(fd, s->name->s, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (file < 0 && !s->handle)
 		return -errno;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->handle ? fd : file);
 	exec_begin(w);
 	return exec_end(w, truncate(path, (off_t)s->size));
 }
@@ -205,6 +212,23 @@ static int64_t xattr_call(
 	}
 }
 
+/* The same by the link in /proc of an O_PATH descriptor, which is to be followed. */
+static int64_t xattr_pinned(const struct plan_step *s, const char *path, void *value, size_t n)
+{
+	const char *attr = s->ext ? s->ext->attr.p : NULL;
+
+	switch (s->op) {
+	case OP_SETXATTR:
+		return setxattr(path, attr, value, n, (int)s->flags);
+	case OP_REMOVEXATTR:
+		return removexattr(path, attr);
+	case OP_LISTXATTR:
+		return listxattr(path, value, n);
+	default:
+		return getxattr(path, attr, value, n);
+	}
+}
+
 int64_t exec_xattr(struct exec_worker *w, const struct plan_step *s)
 {
 	int fd = s->handle ? exec_handle_fd(w->x, s->handle) : exec_dir(w->x, s->dir);
@@ -220,9 +244,12 @@ int64_t exec_xattr(struct exec_worker *w, const struct plan_step *s)
 	if (s->op == OP_SETXATTR)
 		n = xattr_value(w, s);
 	/* "." keeps the last component below the link in /proc */
-	if (!s->handle &&
-		asprintf(&path, "/proc/self/fd/%d/%s", fd, s->name ? s->name->s : ".") < 0)
+	if (!by_descriptor(s) &&
+		asprintf(&path, s->handle ? "/proc/self/fd/%d" : "/proc/self/fd/%d/%s", fd,
+			s->name ? s->name->s : ".") < 0)
 		return -ENOMEM;
 	exec_begin(w);
+	if (s->bits & STEP_PINNED)
+		return exec_end(w, xattr_pinned(s, path, value, n));
 	return exec_end(w, xattr_call(s, path, fd, value, n));
 }

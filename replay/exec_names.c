@@ -82,12 +82,25 @@ int64_t exec_link(struct exec_worker *w, const struct plan_step *s)
 	return exec_end(w, linkat(from, e->name2->s, to, s->name->s, 0));
 }
 
+/* Others will ask for the file when the name is gone (plan_pin.c). */
+static void pin(struct exec_worker *w, const struct plan_step *s, int dir, const char *name)
+{
+	int fd;
+
+	if (!s->ext || !s->ext->handle2)
+		return;
+	fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0)
+		exec_handle_set(w->x, s->ext->handle2, fd);
+}
+
 int64_t exec_unlink(struct exec_worker *w, const struct plan_step *s)
 {
 	int fd = exec_dir(w->x, s->dir);
 
 	if (fd < 0)
 		return fd;
+	pin(w, s, fd, s->name->s);
 	exec_begin(w);
 	return exec_end(w, unlinkat(fd, s->name->s, 0));
 }
@@ -113,17 +126,18 @@ int64_t exec_rename(struct exec_worker *w, const struct plan_step *s)
 		return from < 0 ? from : to;
 	exec_dir_keep(w->x, s->node);
 	exec_dir_keep(w->x, s->ext->node2);
+	pin(w, s, to, s->ext->name2->s);
 	exec_begin(w);
 	return exec_end(w, renameat2(from, s->name->s, to, s->ext->name2->s, s->flags));
 }
 
 int64_t exec_readlink(struct exec_worker *w, const struct plan_step *s)
 {
-	int fd = exec_dir(w->x, s->dir);
+	int fd = s->handle ? exec_handle_fd(w->x, s->handle) : exec_dir(w->x, s->dir);
 	char buf[4096];
 
-	if (fd < 0 || !s->name)
+	if (fd < 0 || (!s->name && !s->handle))
 		return fd < 0 ? fd : -EINVAL;
 	exec_begin(w);
-	return exec_end(w, readlinkat(fd, s->name->s, buf, sizeof(buf)));
+	return exec_end(w, readlinkat(fd, s->name ? s->name->s : "", buf, sizeof(buf)));
 }

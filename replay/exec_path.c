@@ -154,7 +154,7 @@ void exec_handle_put(struct exec *x, uint32_t handle)
 	fd = atomic_exchange(&x->handles[handle].fd, -1);
 	if (fd < 0)
 		return;
-	if (!x->p->handles[handle]->dir)
+	if (!x->p->handles[handle]->dir && !x->p->handles[handle]->path)
 		exec_own(x, fd, OP_FLUSH);
 	close(fd);
 }

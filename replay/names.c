@@ -127,7 +127,7 @@ struct plan_entry *plan_node_entry(struct plan_lane *l, struct plan_node *n)
 	return n->entries;
 }
 
-struct plan_handle *plan_handle_new(struct plan *p, uint64_t oid, struct plan_node *n)
+struct plan_handle *plan_handle_make(struct plan *p, struct plan_node *n)
 {
 	struct plan_handle *h;
 
@@ -136,18 +136,27 @@ struct plan_handle *plan_handle_new(struct plan *p, uint64_t oid, struct plan_no
 	h = plan_alloc(p, sizeof(*h));
 	if (!h)
 		return NULL;
+	h->node = n->index;
+	h->index = p->n_handles;
+	p->handles[p->n_handles++] = h;
+	return h;
+}
+
+struct plan_handle *plan_handle_new(struct plan *p, uint64_t oid, struct plan_node *n)
+{
+	struct plan_handle *h = plan_handle_make(p, n);
+
+	if (!h)
+		return NULL;
 	if (u64map_put_ptr(&p->open, oid, h)) {
 		fail(-ENOMEM, "out of memory for the plan of this trace");
 		return NULL;
 	}
 	h->oid = oid;
-	h->node = n->index;
-	h->index = p->n_handles;
 	h->next = n->handles;
 	if (n->handles)
 		n->handles->prev = h;
 	n->handles = h;
-	p->handles[p->n_handles++] = h;
 	return h;
 }
 

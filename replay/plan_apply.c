@@ -108,6 +108,7 @@ static int apply_remove(struct plan *p, const struct event *ev, struct plan_step
 	plan_entry_clear(p, e);
 	e->maker = s;
 	e->by_step = true;
+	plan_pin_removed(n, s);
 	if (n && !n->links && !n->handles)
 		p->live_bytes -= MIN(p->live_bytes, n->size);
 	return 0;
@@ -133,6 +134,7 @@ static int apply_rename(struct plan *p, const struct event *ev, struct plan_step
 	plan_entry_set(p, to, moved);
 	if ((ev->flags & RENAME_EXCHANGE) && there)
 		plan_entry_set(p, from, there);
+	plan_pin_removed(there, s);
 	from->maker = to->maker = s;
 	from->by_step = to->by_step = true;
 	return 0;

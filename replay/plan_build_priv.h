@@ -22,6 +22,8 @@ struct plan_node *plan_node_get(struct plan *p, uint64_t iid); /* made when new;
 struct plan_entry *plan_entry_get(struct plan *p, struct plan_node *dir, struct bytes name);
 void plan_entry_set(struct plan *p, struct plan_entry *e, struct plan_node *n);
 void plan_entry_clear(struct plan *p, struct plan_entry *e);
+/* One that no call of the trace opened or closes. */
+struct plan_handle *plan_handle_make(struct plan *p, struct plan_node *n);
 struct plan_handle *plan_handle_new(struct plan *p, uint64_t oid, struct plan_node *n);
 void plan_handle_end(struct plan *p, struct plan_handle *h);
 int plan_names_snap(struct plan *p, const struct event *ev);
@@ -40,6 +42,12 @@ struct plan_lane *plan_lane_get(struct plan *p, uint32_t id);
  * STEP_SKIP. Before plan_apply(). */
 int plan_step_new(struct plan *p, const struct event *ev, struct plan_step **out);
 
+/* plan_pin.c */
+/* The node lost a name to s; NULL: to an event that is no step. */
+void plan_pin_removed(struct plan_node *n, struct plan_step *s);
+/* The descriptor that the remover of the last name left. 1: there is none. */
+int plan_pin(struct plan *p, struct plan_node *n, struct plan_step *s, uint32_t *handle);
+
 /* plan_lock.c */
 /* What a lock goes through, and what a flush drops; once the step's handle is known. */
 int plan_lock_step(struct plan *p, const struct event *ev, struct plan_step *s);
@@ -47,6 +55,8 @@ void plan_lock_handle_end(struct plan *p, const struct plan_handle *h);
 
 /* plan_order.c */
 int plan_order_step(struct plan *p, const struct event *ev, struct plan_step *s);
+/* s overlaps with what came out before it: only the part of it that starts no earlier counts. */
+void plan_step_after(struct plan *p, struct plan_step *s, const struct plan_step *before);
 /* Lanes in order of start, predecessors as lane and index. */
 int plan_order_finish(struct plan *p);
 void plan_order_fini(struct plan *p);

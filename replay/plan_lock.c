@@ -28,22 +28,6 @@ static struct plan_owner **owner_find(struct plan_node *n, uint64_t number)
 	return at;
 }
 
-/* A handle that nobody opened: the executor makes it of another one. */
-static struct plan_handle *description_new(struct plan *p, struct plan_node *n)
-{
-	struct plan_handle *h;
-
-	if (plan_grow(&p->handles, &p->cap_handles, p->n_handles, sizeof(*p->handles)))
-		return NULL;
-	h = plan_alloc(p, sizeof(*h));
-	if (!h)
-		return NULL;
-	h->node = n->index;
-	h->index = p->n_handles;
-	p->handles[p->n_handles++] = h;
-	return h;
-}
-
 static int owner_new(struct plan *p, struct plan_node *n, struct plan_handle *h, uint64_t number,
 	struct plan_owner **out)
 {
@@ -52,7 +36,7 @@ static int owner_new(struct plan *p, struct plan_node *n, struct plan_handle *h,
 	if (!o)
 		return -ENOMEM;
 	if (h->owner)
-		h = description_new(p, n);
+		h = plan_handle_make(p, n); /* the executor opens it */
 	if (!h)
 		return -ENOMEM;
 	h->owner = number;

@@ -135,6 +135,37 @@ static int res_note(struct plan_res *r, uint32_t lane, uint32_t pos, enum use_cl
 	return 0;
 }
 
+void plan_step_after(struct plan *p, struct plan_step *s, const struct plan_step *before)
+{
+	struct plan_lane *l = &p->lanes[s->lane];
+	int64_t end = plan_step_end(s);
+
+	if (before->start_ns <= s->start_ns)
+		return;
+	s->start_ns = before->start_ns;
+	s->dur_ns = end > s->start_ns ? (uint64_t)(end - s->start_ns) : 0;
+	l->max_start = MAX(l->max_start, s->start_ns);
+}
+
+/* Who finds a name and who does not is told by results: also calls that overlap keep the order in
+ * which they came out. */
+static void entry_wait(struct plan *p, const struct plan_res *r, struct plan_step *s, bool change)
+{
+	const struct plan_use *all = r->many ? r->many : &r->one;
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		struct plan_step **steps = p->lanes[all[i].lane].steps;
+		uint32_t pos = all[i].pos[USE_LIFE];
+
+		if (change)
+			pos = MAX(pos, all[i].pos[USE_HOLD]);
+		if (!pos || all[i].lane == s->lane)
+			continue;
+		plan_step_after(p, s, steps[steps[pos - 1]->hi]);
+		candidate(p, steps[steps[pos - 1]->hi], s);
+	}
+}
+
 static int use(struct plan *p, struct plan_res *r, const struct plan_step *s, enum use_class class)
 {
 	res_wait(p, r, s, class);
@@ -223,7 +254,7 @@ static int order_data(struct plan *p, const struct event *ev, const struct plan_
 /* ---- names, inodes, handles ---- */
 
 static int order_entry(struct plan *p, uint32_t dir, const struct plan_name *name,
-	const struct plan_step *s, bool change)
+	struct plan_step *s, bool change)
 {
 	struct plan_node *d = p->nodes[dir];
 	struct plan_entry *e;
@@ -241,10 +272,11 @@ static int order_entry(struct plan *p, uint32_t dir, const struct plan_name *nam
 		return -ENOMEM;
 	if (s->result >= 0 && e->node && !change)
 		wait_for_maker(p, e->maker, s);
-	return use(p, &e->res, s, change ? USE_LIFE : USE_HOLD);
+	entry_wait(p, &e->res, s, change);
+	return res_note(&e->res, s->lane, s->index + 1, change ? USE_LIFE : USE_HOLD);
 }
 
-static int order_names(struct plan *p, const struct plan_step *s)
+static int order_names(struct plan *p, struct plan_step *s)
 {
 	const uint32_t changes = EFF_NAME_MAKE | EFF_NAME_KILL | EFF_NAME2_MAKE;
 	bool change = (op_info[s->op].effects & changes) && s->result >= 0;

@@ -31,11 +31,11 @@ struct plan_entry {
 	struct plan_res res;
 };
 struct plan_handle {
-	uint64_t oid;        /* 0: of plan_lock.c */
-	uint64_t owner;      /* that locks through it */
-	uint32_t node, uses; /* steps that need the descriptor */
-	uint32_t flags;      /* of its open */
-	bool released, dir;
+	uint64_t oid;             /* 0: of plan_lock.c or plan_pin.c */
+	uint64_t owner;           /* that locks through it */
+	uint32_t node, uses;      /* steps that need the descriptor */
+	uint32_t flags;           /* of its open */
+	bool released, dir, path; /* path: of plan_pin.c, O_PATH */
 	struct plan_step *maker, *last_flush, *last_use;
 	struct plan_handle *prev, *next; /* open handles of the same node */
 	uint32_t index;
@@ -60,6 +60,8 @@ struct plan_node {
 	struct plan_res res, data;
 	struct plan_ranges *ranges;
 	struct plan_owner *owners; /* of locks */
+	struct plan_step *remover; /* of its last name */
+	struct plan_handle *pin;   /* opened by it */
 };
 
 /* ---- steps ---- */
@@ -70,6 +72,7 @@ enum step_bit {
 	STEP_EXTRA = 8,   /* ext is set */
 	STEP_TOUCH = 16,  /* first_touch */
 	STEP_DROPS = 32,  /* flush that drops locks, of handle2 or of its own handle */
+	STEP_PINNED = 64, /* its handle is one of plan_pin.c */
 };
 struct plan_ext { /* fields that few operations have */
 	uint64_t iid2, oid2, offset2, rdev, arg;

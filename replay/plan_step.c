@@ -140,7 +140,7 @@ static int reach_inode(struct plan *p, struct plan_lane *l, struct plan_node *n,
 		*dir = n->index;
 		return 0;
 	}
-	return 1;
+	return plan_pin(p, n, s, handle);
 }
 
 static int reach_by_handle(struct plan *p, uint64_t oid, uint32_t *handle, struct plan_step *s)

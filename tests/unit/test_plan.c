@@ -121,6 +121,24 @@ static const struct graph graphs[] = {
 		     "5 +0.000003500s 900ns q0 L2 write iid=2 oid=2 offset=0 size=4096 = 4096 "
 		     "content=like\n",
 		"2>3", "2>3 3>4"},
+	{"calls on a name keep the order in which they came out, also when they overlap",
+		ROOT
+		"2 +0.000001000s 100ns q0 L1 create iid=2 oid=1 parent=1 name=\"f\" = 0 "
+		"flags=0x42 mode=0100644\n"
+		"3 +0.000002000s 100ns q0 L1 flush iid=2 oid=1 = 0\n"
+		"4 +0.000002200s 100ns q0 L0 release iid=2 oid=1 = 0\n"
+		"5 +0.000004500s 100ns q0 L2 open iid=2 oid=2 = 0 flags=0\n"
+		"6 +0.000004000s 2000ns q0 L1 unlink iid=2 parent=1 name=\"f\" = 0\n"
+		"7 +0.000005500s 1000ns q0 L3 mkdir iid=3 parent=1 name=\"f\" = 0 mode=040755\n",
+		"2>5 5>6 6>7 5>7", "3>5 3>7 5>7"},
+	{"a name that is gone: its remover comes first",
+		ROOT "2 +0.000001000s 100ns q0 L1 create iid=2 oid=1 parent=1 name=\"f\" = 0 "
+		     "flags=0x42 mode=0100644\n"
+		     "3 +0.000002000s 100ns q0 L1 flush iid=2 oid=1 = 0\n"
+		     "4 +0.000002200s 100ns q0 L0 release iid=2 oid=1 = 0\n"
+		     "5 +0.000004000s 1000ns q0 L1 unlink iid=2 parent=1 name=\"f\" = 0\n"
+		     "6 +0.000003000s 3000ns q0 L2 open iid=2 oid=2 = 0 flags=0\n",
+		"5>6", "3>6"},
 	{"a lock that was waited for comes after what let it go, be it a close",
 		ROOT "2 +0.000001000s 100ns q0 L1 create iid=2 oid=1 parent=1 name=\"f\" = 0 "
 		     "flags=0x42 mode=0100644\n"
@@ -227,6 +245,37 @@ static int look(void *ctx, const struct plan_final *f)
 	return 0;
 }
 
+/* Calls that come when the name is gone go through what its remover left. */
+static void test_gone(void **state)
+{
+	struct plan *p = plan_of(ROOT
+		"2 +0.000001000s 100ns q0 L1 create iid=2 oid=1 parent=1 name=\"f\" = 0 "
+		"flags=0x42 mode=0100644\n"
+		"3 +0.000002000s 100ns q0 L1 flush iid=2 oid=1 = 0\n"
+		"4 +0.000002200s 100ns q0 L0 release iid=2 oid=1 = 0\n"
+		"5 +0.000003000s 100ns q0 L1 create iid=3 oid=2 parent=1 name=\"g\" = 0 "
+		"flags=0x42 mode=0100644\n"
+		"6 +0.000004000s 100ns q0 L1 rename iid=3 parent=1 name=\"g\" parent2=1 "
+		"name2=\"f\" iid2=2 = 0\n"
+		"7 +0.000005000s 100ns q0 L2 open iid=2 oid=3 = 0 flags=0\n"
+		"8 +0.000006000s 100ns q0 L3 setattr iid=9 = 0 mode=0100600 arg=1\n"
+		"9 +0.000006000s 100ns q0 L4 setattr iid=2 = 0 mode=0100600 arg=1\n",
+		REPLAY_ORDER_RESOURCE);
+	const struct plan_step *gone = by_seq(p, 6), *open = by_seq(p, 7), *set = by_seq(p, 9);
+	const struct plan_handle *pin = p->handles[gone->ext->handle2];
+
+	(void)state;
+	assert_true(pin->path);
+	assert_int_equal(pin->uses, 2);
+	assert_int_equal(open->bits & STEP_SKIP, 0);
+	assert_int_equal(open->ext->handle2, pin->index);
+	/* by then there is a handle */
+	assert_int_equal(set->bits & (STEP_SKIP | STEP_PINNED), 0);
+	assert_int_equal(set->handle, open->handle);
+	assert_int_equal(by_seq(p, 8)->bits & STEP_SKIP, STEP_SKIP);
+	plan_free(p);
+}
+
 static void test_final(void **state)
 {
 	static const char text[] = ROOT
@@ -276,6 +325,7 @@ int main(void)
 		cmocka_unit_test(test_graphs),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_final),
+		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_hostile_cycle),
 	};
 
