@@ -45,7 +45,9 @@ static int apply_lookup(struct plan *p, const struct event *ev)
 
 	if (!n)
 		return -ENOMEM;
-	if (e->node != n->index)
+	/* one that overlaps with the last change may have seen what was there before */
+	if (e->node != n->index &&
+		!(e->by_step && e->maker && plan_step_end(e->maker) > ev->start_ns))
 		plan_entry_set(p, e, n);
 	if (!n->mode)
 		n->mode = ev->mode & S_IFMT;

@@ -57,6 +57,19 @@ void plan_lock_handle_end(struct plan *p, const struct plan_handle *h);
 int plan_order_step(struct plan *p, const struct event *ev, struct plan_step *s);
 /* s overlaps with what came out before it: only the part of it that starts no earlier counts. */
 void plan_step_after(struct plan *p, struct plan_step *s, const struct plan_step *before);
+void plan_step_start(struct plan *p, struct plan_step *s, int64_t start_ns); /* its end stays */
+/* s, at hand, waits for one that came out before it, also when they overlap. */
+void plan_order_after(struct plan *p, struct plan_step *s, struct plan_step *before);
+/* then, which has its edges, waits for first as well; first starts earlier. */
+int plan_order_late(struct plan *p, struct plan_step *first, struct plan_step *then);
+
+/* plan_late.c */
+bool plan_steps_overlap(const struct plan_step *a, const struct plan_step *b);
+/* first, at hand, came out after then, and goes before it; as far as there is room. */
+int plan_order_before(struct plan *p, struct plan_step *first, struct plan_step *then);
+
+/* plan_size.c */
+int plan_order_size(struct plan *p, const struct event *ev, struct plan_step *s);
 /* Lanes in order of start, predecessors as lane and index. */
 int plan_order_finish(struct plan *p);
 void plan_order_fini(struct plan *p);

@@ -135,16 +135,28 @@ static int res_note(struct plan_res *r, uint32_t lane, uint32_t pos, enum use_cl
 	return 0;
 }
 
-void plan_step_after(struct plan *p, struct plan_step *s, const struct plan_step *before)
+void plan_step_start(struct plan *p, struct plan_step *s, int64_t start_ns)
 {
 	struct plan_lane *l = &p->lanes[s->lane];
 	int64_t end = plan_step_end(s);
 
-	if (before->start_ns <= s->start_ns)
-		return;
-	s->start_ns = before->start_ns;
+	s->start_ns = start_ns;
 	s->dur_ns = end > s->start_ns ? (uint64_t)(end - s->start_ns) : 0;
 	l->max_start = MAX(l->max_start, s->start_ns);
+}
+
+void plan_step_after(struct plan *p, struct plan_step *s, const struct plan_step *before)
+{
+	if (before->start_ns > s->start_ns)
+		plan_step_start(p, s, before->start_ns);
+}
+
+void plan_order_after(struct plan *p, struct plan_step *s, struct plan_step *before)
+{
+	struct plan_step **steps = p->lanes[before->lane].steps;
+
+	plan_step_after(p, s, steps[before->hi]);
+	candidate(p, steps[before->hi], s);
 }
 
 /* Who finds a name and who does not is told by results: also calls that overlap keep the order in
@@ -161,8 +173,7 @@ static void entry_wait(struct plan *p, const struct plan_res *r, struct plan_ste
 			pos = MAX(pos, all[i].pos[USE_HOLD]);
 		if (!pos || all[i].lane == s->lane)
 			continue;
-		plan_step_after(p, s, steps[steps[pos - 1]->hi]);
-		candidate(p, steps[steps[pos - 1]->hi], s);
+		plan_order_after(p, s, steps[pos - 1]);
 	}
 }
 
@@ -253,6 +264,15 @@ static int order_data(struct plan *p, const struct event *ev, const struct plan_
 
 /* ---- names, inodes, handles ---- */
 
+/* A lookup that overlaps with the last change of the name, came out after it, and had its answer
+ * from before. */
+static bool saw_past(const struct plan_entry *e, const struct plan_step *s)
+{
+	if (s->op != OP_LOOKUP || !e->maker || !plan_steps_overlap(e->maker, s))
+		return false;
+	return s->result == -ENOENT ? e->node != 0 : s->result >= 0 && e->node != s->node;
+}
+
 static int order_entry(struct plan *p, uint32_t dir, const struct plan_name *name,
 	struct plan_step *s, bool change)
 {
@@ -272,7 +292,12 @@ static int order_entry(struct plan *p, uint32_t dir, const struct plan_name *nam
 		return -ENOMEM;
 	if (s->result >= 0 && e->node && !change)
 		wait_for_maker(p, e->maker, s);
-	entry_wait(p, &e->res, s, change);
+	if (saw_past(e, s)) {
+		if (plan_order_before(p, s, e->maker))
+			return -ENOMEM;
+	} else {
+		entry_wait(p, &e->res, s, change);
+	}
 	return res_note(&e->res, s->lane, s->index + 1, change ? USE_LIFE : USE_HOLD);
 }
 
@@ -384,6 +409,7 @@ static int keep_best(struct plan *p, struct plan_step *s)
 		struct plan_step *pred = p->best[p->best_lanes[i]];
 
 		p->best[p->best_lanes[i]] = NULL;
+		pred->before_ns = MIN(pred->before_ns, s->start_ns);
 		if (r || known(p, s, pred))
 			continue;
 		r = preds_grow(p);
@@ -393,6 +419,21 @@ static int keep_best(struct plan *p, struct plan_step *s)
 	s->n_preds = (uint32_t)p->n_preds - s->preds;
 	p->n_best = 0;
 	return r;
+}
+
+int plan_order_late(struct plan *p, struct plan_step *first, struct plan_step *then)
+{
+	uint32_t from = then->preds, n = then->n_preds;
+
+	then->preds = (uint32_t)p->n_preds;
+	for (uint32_t i = 0; i <= n; i++) {
+		if (preds_grow(p))
+			return -ENOMEM;
+		p->pred_steps[p->n_preds++] = i < n ? p->pred_steps[from + i] : first;
+	}
+	then->n_preds = n + 1;
+	first->before_ns = MIN(first->before_ns, then->start_ns);
+	return 0;
 }
 
 static int scratch_grow(struct plan *p)
@@ -427,7 +468,8 @@ int plan_order_step(struct plan *p, const struct event *ev, struct plan_step *s)
 		return 0;
 	if (scratch_grow(p) || order_names(p, s) || order_inode(p, ev, s) ||
 		order_handle(p, s->handle, ev, s) ||
-		(s->ext && order_handle(p, s->ext->handle2, ev, s)) || order_data(p, ev, s))
+		(s->ext && order_handle(p, s->ext->handle2, ev, s)) || order_data(p, ev, s) ||
+		plan_order_size(p, ev, s))
 		return -ENOMEM;
 	return keep_best(p, s);
 }

@@ -92,6 +92,7 @@ struct plan_step {
 	uint32_t dir, node, handle; /* indices, 0: none; a step uses its handle, else dir and name
 				     */
 	uint32_t lane, index;       /* index in the lane's order of start */
+	int64_t before_ns; /* while building: start of the earliest step that waits for it */
 	uint32_t hi; /* while building: place of the latest start among this and what completed
 			before it in the lane */
 	uint32_t preds, n_preds;
@@ -117,6 +118,7 @@ struct plan_lane {
 	uint64_t max_io;
 };
 
+#define PLAN_SIZED 32
 struct plan {
 	struct plan_arena arena;
 	enum replay_order order;
@@ -144,6 +146,13 @@ struct plan {
 	/* scratch of plan_order.c */
 	struct plan_step **best; /* per lane: latest predecessor found for the step at hand */
 	uint32_t *best_lanes, n_best, cap_best;
+	struct plan_sized {
+		struct plan_step *step;
+		uint64_t from, to; /* of a change of size */
+		uint32_t node;
+		bool change; /* else a read */
+	} sized[PLAN_SIZED]; /* the last ones, of plan_size.c */
+	unsigned sized_at;
 	uint64_t live_bytes, peak_bytes;
 	bool fifos; /* some name may turn out to be a pipe, whatever the trace says of it */
 	const struct filter *filter;

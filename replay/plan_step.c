@@ -8,9 +8,12 @@
 #include "plan_build_priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+
+#define SET_SIZE (1u << 3) /* FUSE_SET_ATTR_SIZE */
 
 struct plan_lane *plan_lane_get(struct plan *p, uint32_t id)
 {
@@ -115,11 +118,23 @@ static void use_handle(struct plan_step *s, struct plan_handle *h)
 	h->last_use = s;
 }
 
+/* A file is cut through a handle that may write. */
+static struct plan_handle *usable_handle(const struct plan_node *n, const struct plan_step *s)
+{
+	struct plan_handle *h = n->handles;
+	bool cut = s->op == OP_SETATTR && (s->ext->arg & SET_SIZE);
+
+	while (h && cut && (h->flags & O_ACCMODE) == O_RDONLY)
+		h = h->next;
+	return h;
+}
+
 /* The inode by one of its names, else by a handle that is open on it. */
 static int reach_inode(struct plan *p, struct plan_lane *l, struct plan_node *n,
 	struct plan_step *s, uint32_t *dir, const struct plan_name **name, uint32_t *handle)
 {
 	struct plan_entry *e = plan_node_entry(l, n);
+	struct plan_handle *h;
 
 	if (n->iid == EVENT_ROOT_IID) {
 		*dir = n->index;
@@ -130,10 +145,13 @@ static int reach_inode(struct plan *p, struct plan_lane *l, struct plan_node *n,
 		*name = e->name;
 		return 0;
 	}
-	if (n->handles) {
-		*handle = n->handles->index;
-		n->handles->uses++;
-		n->handles->last_use = s;
+	h = usable_handle(n, s);
+	if (h) {
+		*handle = h->index;
+		h->uses++;
+		h->last_use = s;
+		if (h->maker) /* they may overlap */
+			plan_step_after(p, s, h->maker);
 		return 0;
 	}
 	if (S_ISDIR(n->mode) && plan_node_reachable(p, n)) { /* removed, but once opened */
@@ -258,6 +276,7 @@ int plan_step_new(struct plan *p, const struct event *ev, struct plan_step **out
 	s->mode = ev->mode;
 	s->lane = (uint32_t)(l - p->lanes);
 	s->index = l->n;
+	s->before_ns = INT64_MAX;
 	describe_content(s, n, ev);
 	r = ext_new(p, ev, s);
 	if (!r)

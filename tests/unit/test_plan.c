@@ -139,6 +139,46 @@ static const struct graph graphs[] = {
 		     "5 +0.000004000s 1000ns q0 L1 unlink iid=2 parent=1 name=\"f\" = 0\n"
 		     "6 +0.000003000s 3000ns q0 L2 open iid=2 oid=2 = 0 flags=0\n",
 		"5>6", "3>6"},
+	{"a read that overlaps with a write saw the new end",
+		ROOT "2 +0.000001000s 100ns q0 L1 create iid=2 oid=1 parent=1 name=\"f\" = 0 "
+		     "flags=0x42 mode=0100644\n"
+		     "3 +0.000002000s 100ns q0 L1 write iid=2 oid=1 size=100 = 100 content=like\n"
+		     "4 +0.000003000s 100ns q0 L2 open iid=2 oid=2 = 0 flags=0x2\n"
+		     "5 +0.000005000s 1000ns q0 L1 write iid=2 oid=1 size=200 = 200 content=like\n"
+		     "6 +0.000005500s 1000ns q0 L2 read iid=2 oid=2 size=512 = 200\n",
+		"2>4 5>6", "3>4 4>5"},
+	{"a read that overlaps with a write saw the old end",
+		ROOT "2 +0.000001000s 100ns q0 L1 create iid=2 oid=1 parent=1 name=\"f\" = 0 "
+		     "flags=0x42 mode=0100644\n"
+		     "3 +0.000002000s 100ns q0 L1 write iid=2 oid=1 size=100 = 100 content=like\n"
+		     "4 +0.000003000s 100ns q0 L2 open iid=2 oid=2 = 0 flags=0x2\n"
+		     "5 +0.000005000s 1000ns q0 L1 write iid=2 oid=1 size=200 = 200 content=like\n"
+		     "6 +0.000005500s 1000ns q0 L2 read iid=2 oid=2 size=512 = 100\n",
+		"2>4 6>5 3>6", "3>4 4>5"},
+	{"the same, when the read came out first",
+		ROOT "2 +0.000001000s 100ns q0 L1 create iid=2 oid=1 parent=1 name=\"f\" = 0 "
+		     "flags=0x42 mode=0100644\n"
+		     "3 +0.000002000s 100ns q0 L1 write iid=2 oid=1 size=100 = 100 content=like\n"
+		     "4 +0.000003000s 100ns q0 L2 open iid=2 oid=2 = 0 flags=0x2\n"
+		     "5 +0.000005500s 100ns q0 L2 read iid=2 oid=2 size=512 = 100\n"
+		     "6 +0.000005000s 1000ns q0 L1 write iid=2 oid=1 size=200 = 200 content=like\n",
+		"2>4 3>5 5>6", "3>4 4>6"},
+	{"a write that came out late was seen",
+		ROOT "2 +0.000001000s 100ns q0 L1 create iid=2 oid=1 parent=1 name=\"f\" = 0 "
+		     "flags=0x42 mode=0100644\n"
+		     "3 +0.000002000s 100ns q0 L1 write iid=2 oid=1 size=100 = 100 content=like\n"
+		     "4 +0.000003000s 100ns q0 L2 open iid=2 oid=2 = 0 flags=0x2\n"
+		     "5 +0.000005500s 100ns q0 L2 read iid=2 oid=2 size=512 = 200\n"
+		     "6 +0.000005000s 1000ns q0 L1 write iid=2 oid=1 size=200 = 200 content=like\n",
+		"2>4 3>5 6>5 4>6", "3>4 4>6"},
+	{"a read that cannot tell is free",
+		ROOT "2 +0.000001000s 100ns q0 L1 create iid=2 oid=1 parent=1 name=\"f\" = 0 "
+		     "flags=0x42 mode=0100644\n"
+		     "3 +0.000002000s 100ns q0 L1 write iid=2 oid=1 size=100 = 100 content=like\n"
+		     "4 +0.000003000s 100ns q0 L2 open iid=2 oid=2 = 0 flags=0x2\n"
+		     "5 +0.000005000s 1000ns q0 L1 write iid=2 oid=1 size=200 = 200 content=like\n"
+		     "6 +0.000005500s 1000ns q0 L2 read iid=2 oid=2 size=50 = 50\n",
+		"2>4 3>6", "3>4 4>5"},
 	{"a lock that was waited for comes after what let it go, be it a close",
 		ROOT "2 +0.000001000s 100ns q0 L1 create iid=2 oid=1 parent=1 name=\"f\" = 0 "
 		     "flags=0x42 mode=0100644\n"
