@@ -204,7 +204,7 @@ static bool is_mark(const struct event *ev, const char *name)
 /* May come from the kernel's caches on either side. */
 static bool is_cached(const struct event *ev)
 {
-	return ev->op == OP_GETATTR || (ev->op == OP_LOOKUP && ev->result >= 0);
+	return (ev->op == OP_GETATTR || ev->op == OP_LOOKUP) && ev->result >= 0;
 }
 
 static int take(struct diff_side *s, const struct event *ev, bool folded)

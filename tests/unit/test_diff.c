@@ -264,6 +264,11 @@ static void one_more(struct event *ev, size_t *n)
 	ev[(*n)++] = (struct event){.op = OP_STATFS, .lane = 1, .iid = 1};
 }
 
+static void failed_getattr(struct event *ev, size_t *n)
+{
+	ev[(*n)++] = (struct event){.op = OP_GETATTR, .lane = 1, .iid = 2, .result = -116};
+}
+
 static void swapped(struct event *ev, size_t *n)
 {
 	struct event *w = first_of(ev, OP_WRITE), t = w[0];
@@ -305,6 +310,7 @@ static void every_change_is_seen(void **state)
 		{"missing stat", missing_stat, 0, 1, 0},
 		{"missing close", missing_close, 0, 1, 0},
 		{"one more", one_more, 0, 0, 1},
+		{"attributes that could not be read", failed_getattr, 0, 0, 1},
 		{"lane missing", lane_missing, 0, 3, 0},
 	};
 	static struct diff_result d;
