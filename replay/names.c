@@ -175,6 +175,7 @@ void plan_handle_end(struct plan *p, struct plan_handle *h)
 	if (h->next)
 		h->next->prev = h->prev;
 	u64map_del(&p->open, h->oid);
+	plan_use_fini(&h->res); /* nobody can use it any more */
 }
 
 int plan_names_snap(struct plan *p, const struct event *ev)

@@ -5,10 +5,7 @@
 
 #include "plan_priv.h"
 
-/* Time to build a plan grows with the square of the lanes that use one thing; so does the memory of
- * REPLAY_ORDER_TRACE. */
-#define PLAN_LANES_MAX       131072u
-#define PLAN_TRACE_LANES_MAX 4096u
+#define PLAN_LANES_MAX 131072u
 
 /* plan_arena.c */
 void *plan_alloc(struct plan *p, size_t n); /* zeroed; NULL with fail text */
@@ -73,5 +70,6 @@ int plan_order_size(struct plan *p, const struct event *ev, struct plan_step *s)
 /* Lanes in order of start, predecessors as lane and index. */
 int plan_order_finish(struct plan *p);
 void plan_order_fini(struct plan *p);
+void plan_order_forget(struct plan_node *n); /* who used it */
 
 #endif

@@ -84,42 +84,46 @@ static int pred_add(struct plan *p, uint32_t lane, uint32_t index)
 	return 0;
 }
 
-/* Every step waits for whatever had ended before it started: sweep over starts and ends. */
+/*
+ * Every step waits for whatever had ended before it started: a sweep over starts and ends. The
+ * first hi of the ends are what a step waits for. What one of these waits for itself, or what the
+ * lane has waited for, needs no edge: so there are no more of them than calls that were under way.
+ */
 static int order_by_trace(struct plan *p)
 {
 	_free_ struct plan_step **starts = all_steps(p, by_start_seq);
 	_free_ struct plan_step **ends = all_steps(p, by_end);
-	_free_ uint32_t *ended = calloc(p->n_lanes + 1, sizeof(*ended)); /* 1 + highest place */
-	_free_ uint32_t **waited = calloc(p->n_lanes + 1, sizeof(*waited));
-	size_t e = 0;
+	_free_ uint32_t *waited = calloc(p->n_lanes + 1, sizeof(*waited)); /* hi of its last step */
+	_free_ struct plan_step **last = calloc(p->n_lanes + 1, sizeof(struct plan_step *));
+	uint32_t e = 0, implied = 0;
 	int r = 0;
 
-	if (!starts || !ends || !ended || !waited)
+	if (!starts || !ends || !waited || !last || p->info.steps > UINT32_MAX)
 		return fail(-ENOMEM, "out of memory for the plan of this trace");
 	for (uint64_t i = 0; i < p->info.steps && !r; i++) {
 		struct plan_step *s = starts[i];
-		uint32_t **w = &waited[s->lane];
+		uint32_t from;
 
 		for (; e < p->info.steps && plan_step_end(ends[e]) <= s->start_ns &&
 			by_start_seq(&ends[e], &s) < 0;
 			e++)
-			ended[ends[e]->lane] = MAX(ended[ends[e]->lane], ends[e]->index + 1);
-		if (!*w)
-			*w = calloc(p->n_lanes, sizeof(**w));
-		if (!*w) {
-			r = fail(-ENOMEM, "out of memory for the plan of this trace");
-			break;
-		}
+			implied = MAX(implied, ends[e]->hi);
+		s->hi = e;
 		s->preds = (uint32_t)p->n_preds;
-		for (uint32_t l = 0; l < p->n_lanes && !r; l++)
-			if (l != s->lane && ended[l] > (*w)[l]) {
-				(*w)[l] = ended[l];
-				r = pred_add(p, l, ended[l] - 1);
-			}
+		from = MAX(implied, waited[s->lane]);
+		waited[s->lane] = e;
+		for (uint32_t k = from; k < e; k++)
+			if (!last[ends[k]->lane] || last[ends[k]->lane]->index < ends[k]->index)
+				last[ends[k]->lane] = ends[k];
+		for (uint32_t k = from; k < e && !r; k++) {
+			struct plan_step *y = last[ends[k]->lane];
+
+			last[ends[k]->lane] = NULL;
+			if (y && y->lane != s->lane)
+				r = pred_add(p, y->lane, y->index);
+		}
 		s->n_preds = (uint32_t)p->n_preds - s->preds;
 	}
-	for (uint32_t l = 0; l < p->n_lanes; l++)
-		free(waited[l]);
 	return r;
 }
 
@@ -128,11 +132,6 @@ int plan_order_finish(struct plan *p)
 	int r = 0;
 
 	sort_lanes(p);
-	if (p->order == REPLAY_ORDER_TRACE && p->n_lanes > PLAN_TRACE_LANES_MAX)
-		return fail(-E2BIG,
-			"order=trace takes at most %u threads, and the trace has %u: use "
-			"order=resource",
-			PLAN_TRACE_LANES_MAX, p->n_lanes);
 	if (p->order == REPLAY_ORDER_TRACE) {
 		p->cap_preds = 0;
 		r = order_by_trace(p);
@@ -149,26 +148,18 @@ int plan_order_finish(struct plan *p)
 	return r;
 }
 
-static void res_fini(struct plan_res *r)
-{
-	free(r->many);
-	r->many = NULL;
-}
-
 void plan_order_fini(struct plan *p)
 {
 	size_t pos = 0;
 	uint64_t k, v;
 
-	for (uint32_t i = 1; i < p->n_nodes; i++) {
-		res_fini(&p->nodes[i]->res);
-		res_fini(&p->nodes[i]->data);
-	}
+	for (uint32_t i = 1; i < p->n_nodes; i++)
+		plan_order_forget(p->nodes[i]);
 	for (uint32_t i = 1; i < p->n_handles; i++)
-		res_fini(&p->handles[i]->res);
+		plan_use_fini(&p->handles[i]->res);
 	while (u64map_next(&p->entries, &pos, &k, &v))
 		for (struct plan_entry *e = (void *)(uintptr_t)v; e; e = e->hash_next)
-			res_fini(&e->res);
+			plan_use_fini(&e->res);
 	for (uint32_t i = 0; i < p->n_lanes; i++) {
 		free(p->lanes[i].known);
 		p->lanes[i].known = NULL;

@@ -66,13 +66,14 @@ struct plan_node {
 
 /* ---- steps ---- */
 enum step_bit {
-	STEP_AWAITED = 1, /* another lane waits for it */
-	STEP_CLOSES = 2,  /* flush or release that ends the handle */
-	STEP_SKIP = 4,    /* nothing that it could be issued on is known */
-	STEP_EXTRA = 8,   /* ext is set */
-	STEP_TOUCH = 16,  /* first_touch */
-	STEP_DROPS = 32,  /* flush that drops locks, of handle2 or of its own handle */
-	STEP_PINNED = 64, /* its handle is one of plan_pin.c */
+	STEP_AWAITED = 1,  /* another lane waits for it */
+	STEP_CLOSES = 2,   /* flush or release that ends the handle */
+	STEP_SKIP = 4,     /* nothing that it could be issued on is known */
+	STEP_EXTRA = 8,    /* ext is set */
+	STEP_TOUCH = 16,   /* first_touch */
+	STEP_DROPS = 32,   /* flush that drops locks, of handle2 or of its own handle */
+	STEP_PINNED = 64,  /* its handle is one of plan_pin.c */
+	STEP_COVERS = 128, /* stands in for steps that it waits for (plan_use.c) */
 };
 struct plan_ext { /* fields that few operations have */
 	uint64_t iid2, oid2, offset2, rdev, arg;
@@ -93,12 +94,12 @@ struct plan_step {
 				     */
 	uint32_t lane, index;       /* index in the lane's order of start */
 	int64_t before_ns; /* while building: start of the earliest step that waits for it */
-	uint32_t hi; /* while building: place of the latest start among this and what completed
-			before it in the lane */
+	uint32_t hi;       /* scratch: place of the latest start among this and what
+			      completed before it in the lane; order_by_trace() */
 	uint32_t preds, n_preds;
 	uint32_t flags, mode;
-	uint16_t op;
-	uint8_t content, bits, ratio[2];
+	uint16_t op, bits;
+	uint8_t content, ratio[2];
 };
 struct plan_pred {
 	uint32_t lane, index;
@@ -143,9 +144,9 @@ struct plan {
 	struct plan_pred *preds;
 	size_t n_preds, cap_preds;
 
-	/* scratch of plan_order.c */
+	/* scratch of plan_use.c */
 	struct plan_step **best; /* per lane: latest predecessor found for the step at hand */
-	uint32_t *best_lanes, n_best, cap_best;
+	uint32_t *best_lanes, n_best, cap_best, behind_left;
 	struct plan_sized {
 		struct plan_step *step;
 		uint64_t from, to; /* of a change of size */
