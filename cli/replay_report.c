@@ -105,6 +105,12 @@ static void text_fidelity(const struct replay_report *r, FILE *out)
 		"written %.1f MB\n",
 		mb(res->recorded_read_bytes), mb(res->recorded_write_bytes), mb(r->run.read_bytes),
 		mb(r->run.write_bytes));
+	if (res->withheld)
+		fprintf(out,
+			"           %" PRIu64
+			" of the skipped need --privileged: devices, and what is done to them; "
+			"attributes trusted.* and security.capability\n",
+			res->withheld);
 	if (r->run.tree_checked)
 		fprintf(out, "           final tree: %s%s%s\n",
 			r->run.tree_differences ? "differs: " : "as recorded",
@@ -128,9 +134,15 @@ void replay_report_text(const struct replay_report *r, FILE *out)
 		r->plan.steps, r->plan.lanes,
 		r->plan.cut ? " (it was cut: replayed up to the cut)" : "");
 	fprintf(out, "backend    %s: %s\n", backend_name(r->backend), r->how);
-	fprintf(out, "prepared   %" PRIu64 " directories, %" PRIu64 " files, %.1f MB%s%s\n",
-		r->prepared.dirs, r->prepared.files, mb(r->prepared.bytes),
-		r->run.cached ? "; caches not dropped: " : "", r->run.cached ? r->cold_text : "");
+	fprintf(out, "prepared   %" PRIu64 " directories, %" PRIu64 " files, %.1f MB",
+		r->prepared.dirs, r->prepared.files, mb(r->prepared.bytes));
+	if (r->prepared.skipped)
+		fprintf(out,
+			"; %" PRIu64 " things not as they were (owners, devices, set-id bits, "
+			"attributes)",
+			r->prepared.skipped);
+	fprintf(out, "%s%s\n", r->run.cached ? "; caches not dropped: " : "",
+		r->run.cached ? r->cold_text : "");
 	fprintf(out, "how        order %s, pace %s, cache %s\n", r->order, r->pace, r->cache);
 	text_speed(r, out);
 	text_ops(r, out);
@@ -165,6 +177,7 @@ static void json_fidelity(struct json *j, const struct replay_report *r)
 	json_u64(j, "mismatched", res->mismatched);
 	json_u64(j, "environmental", res->environmental);
 	json_u64(j, "skipped", res->skipped);
+	json_u64(j, "withheld", res->withheld);
 	json_u64(j, "order_violations", res->order_violations);
 	json_f64(j, "start_lag_p50_us", (double)hist_quantile(&res->start_lag, 0.5) / 1e3);
 	json_f64(j, "start_lag_p99_us", (double)hist_quantile(&res->start_lag, 0.99) / 1e3);

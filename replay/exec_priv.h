@@ -138,6 +138,8 @@ uint32_t exec_mode(const struct exec *x, uint32_t mode); /* that may be given to
 /* Issues the step and fills *rec. False: not yet, other lanes of this thread must go on first. */
 bool exec_step(struct exec_worker *w, const struct plan_step *s, struct exec_rec *rec);
 
+bool exec_withheld(const struct exec *x, const struct plan_step *s); /* for want of privileges */
+
 /* exec_judge.c */
 enum exec_verdict exec_judge(
 	const struct exec *x, const struct plan_step *s, int64_t result, bool unequal);

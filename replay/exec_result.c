@@ -91,6 +91,7 @@ static void count(const struct exec *x, const struct done *d, struct replay_resu
 		break;
 	case EXEC_SKIPPED:
 		out->skipped++;
+		out->withheld += exec_withheld(x, s);
 		return;
 	default:
 		out->mismatched++;

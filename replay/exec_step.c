@@ -68,6 +68,11 @@ static bool not_for_root(const struct exec *x, const struct plan_step *s)
 	       (c == OPC_NAME || c == OPC_ATTR || c == OPC_HANDLE || c == OPC_DIR);
 }
 
+bool exec_withheld(const struct exec *x, const struct plan_step *s)
+{
+	return (s->bits & STEP_PRIVILEGED) && !(x->o->privileged && x->root);
+}
+
 bool exec_step(struct exec_worker *w, const struct plan_step *s, struct exec_rec *rec)
 {
 	struct exec *x = w->x;
@@ -83,7 +88,7 @@ bool exec_step(struct exec_worker *w, const struct plan_step *s, struct exec_rec
 		rec->done = true;
 		return true;
 	}
-	if ((s->bits & STEP_SKIP) || !cases[s->op]) {
+	if ((s->bits & STEP_SKIP) || !cases[s->op] || exec_withheld(x, s)) {
 		rec->verdict = EXEC_SKIPPED;
 	} else if (not_for_root(x, s)) {
 		rec->verdict = EXEC_ENVIRONMENT;

@@ -78,6 +78,8 @@ static int node_made(
 	}
 	n->maker = s;
 	n->mode = made_mode(ev);
+	n->withheld = S_ISCHR(n->mode) || S_ISBLK(n->mode);
+	p->withheld |= n->withheld;
 	n->size = 0;
 	n->size_known = true;
 	n->target = ev->target;

@@ -50,6 +50,11 @@ int plan_pin(struct plan *p, struct plan_node *n, struct plan_step *s, uint32_t 
 int plan_lock_step(struct plan *p, const struct event *ev, struct plan_step *s);
 void plan_lock_handle_end(struct plan *p, const struct plan_handle *h);
 
+/* plan_privilege.c */
+bool plan_privileged_attr(struct bytes name);
+/* Is it left out by a replay without privileges? Once it has what it works on. */
+bool plan_privileged_step(struct plan *p, const struct event *ev, const struct plan_step *s);
+
 /* plan_order.c */
 int plan_order_step(struct plan *p, const struct event *ev, struct plan_step *s);
 /* s overlaps with what came out before it: only the part of it that starts no earlier counts. */

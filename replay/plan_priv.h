@@ -50,9 +50,9 @@ struct plan_node {
 	uint32_t dir_uses;                  /* steps that need it as a directory descriptor */
 	uint32_t links;
 	uint64_t size;
-	bool size_known, reachable;
-	uint32_t depth;   /* below the root, once reachable */
-	uint8_t ratio[2]; /* of the last sample */
+	bool size_known, reachable, withheld; /* withheld: a device that a step made */
+	uint32_t depth;                       /* below the root, once reachable */
+	uint8_t ratio[2];                     /* of the last sample */
 	struct bytes target;
 	struct plan_entry *entries;
 	struct plan_handle *handles;
@@ -66,14 +66,15 @@ struct plan_node {
 
 /* ---- steps ---- */
 enum step_bit {
-	STEP_AWAITED = 1,  /* another lane waits for it */
-	STEP_CLOSES = 2,   /* flush or release that ends the handle */
-	STEP_SKIP = 4,     /* nothing that it could be issued on is known */
-	STEP_EXTRA = 8,    /* ext is set */
-	STEP_TOUCH = 16,   /* first_touch */
-	STEP_DROPS = 32,   /* flush that drops locks, of handle2 or of its own handle */
-	STEP_PINNED = 64,  /* its handle is one of plan_pin.c */
-	STEP_COVERS = 128, /* stands in for steps that it waits for (plan_use.c) */
+	STEP_AWAITED = 1,      /* another lane waits for it */
+	STEP_CLOSES = 2,       /* flush or release that ends the handle */
+	STEP_SKIP = 4,         /* nothing that it could be issued on is known */
+	STEP_EXTRA = 8,        /* ext is set */
+	STEP_TOUCH = 16,       /* first_touch */
+	STEP_DROPS = 32,       /* flush that drops locks, of handle2 or of its own handle */
+	STEP_PINNED = 64,      /* its handle is one of plan_pin.c */
+	STEP_PRIVILEGED = 256, /* skipped by a replay without privileges */
+	STEP_COVERS = 128,     /* stands in for steps that it waits for (plan_use.c) */
 };
 struct plan_ext { /* fields that few operations have */
 	uint64_t iid2, oid2, offset2, rdev, arg;
@@ -155,7 +156,8 @@ struct plan {
 	} sized[PLAN_SIZED]; /* the last ones, of plan_size.c */
 	unsigned sized_at;
 	uint64_t live_bytes, peak_bytes;
-	bool fifos; /* some name may turn out to be a pipe, whatever the trace says of it */
+	bool withheld; /* some node is */
+	bool fifos;    /* some name may turn out to be a pipe, whatever the trace says of it */
 	const struct filter *filter;
 };
 

@@ -289,6 +289,8 @@ int plan_step_new(struct plan *p, const struct event *ev, struct plan_step **out
 		s->bits |= STEP_SKIP;
 	else
 		count_uses(p, s);
+	if (!r && plan_privileged_step(p, ev, s))
+		s->bits |= STEP_PRIVILEGED;
 	if (ev->op == OP_READ || ev->op == OP_WRITE || ev->op == OP_READDIR ||
 		ev->op == OP_READDIRPLUS)
 		l->max_io = MAX(l->max_io, ev->size);

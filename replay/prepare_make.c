@@ -2,9 +2,9 @@
 /*
  * Makes single entries of the initial tree, always new ones, by one name in a descriptor of the
  * directory, so that nothing can end up outside. Data is written, not allocated beforehand, and
- * only where there was data: space that the workload itself will allocate stays untouched. Never
- * made: device nodes (a plain file stands in) and set-id bits, because a trace may come from
- * anybody.
+ * only where there was data: space that the workload itself will allocate stays untouched. Made
+ * only when privileged, because a trace may come from anybody: device nodes (else a plain file
+ * stands in), set-id bits, attributes that give rights.
  */
 #include "prepare_priv.h"
 
@@ -69,15 +69,16 @@ static void set_xattrs(struct prepare *p, int fd, uint64_t iid)
 		char name[TREE_NAME_CAP];
 		bool user = x->name.n > 5 && !memcmp(x->name.p, "user.", 5);
 		bool acl = x->name.n > 17 && !memcmp(x->name.p, "system.posix_acl_", 17);
+		bool rights = p->o->privileged && plan_privileged_attr(x->name);
 		int r = -1;
 
 		if (!tree_name(name, x->name) || x->size > XATTR_MAX) {
 			p->rep->skipped++;
 			continue;
 		}
-		if (x->target.n && x->target.n == x->size && (user || acl)) {
+		if (x->target.n && x->target.n == x->size && (user || acl || rights)) {
 			r = fsetxattr(fd, name, x->target.p, x->target.n, 0);
-		} else if (user) {
+		} else if (user || (rights && *name == 't')) {
 			content_fill(&p->content, p->buf, x->size, iid, 0, EVENT_CONTENT_NONE,
 				(const uint8_t[2]){0, 0});
 			r = fsetxattr(fd, name, p->buf, x->size, 0);
@@ -91,12 +92,15 @@ static void set_xattrs(struct prepare *p, int fd, uint64_t iid)
 static int set_attrs(struct prepare *p, int fd, const struct event *snap, mode_t keep)
 {
 	struct timespec t[2] = {timespec_of(snap->atime_ns), timespec_of(snap->mtime_ns)};
+	mode_t may = S_ISDIR(snap->mode) ? 03777 : 01777;
 
 	if ((snap->uid != geteuid() || snap->gid != getegid()) && fchown(fd, snap->uid, snap->gid))
 		p->rep->skipped++;
-	if (snap->mode & (S_ISUID | S_ISGID) && !S_ISDIR(snap->mode))
+	if (p->o->privileged)
+		may = 07777;
+	else if (snap->mode & (S_ISUID | S_ISGID) && !S_ISDIR(snap->mode))
 		p->rep->skipped++;
-	if (fchmod(fd, (snap->mode & (S_ISDIR(snap->mode) ? 03777 : 01777)) | keep))
+	if (fchmod(fd, (snap->mode & may) | keep))
 		return -errno;
 	if (futimens(fd, t))
 		return errno == EINVAL ? 0 : -errno; /* a time that the file system has not */
@@ -236,7 +240,7 @@ static int make_special(struct prepare *p, struct prepare_item *it, int dir, con
 			return -ENOMEM;
 		r = symlinkat(target, dir, name);
 	} else {
-		r = mknodat(dir, name, (snap->mode & S_IFMT) | 0600, 0);
+		r = mknodat(dir, name, (snap->mode & S_IFMT) | 0600, snap->rdev);
 	}
 	if (r)
 		return -errno;
@@ -280,8 +284,9 @@ int prepare_make(struct prepare *p, struct prepare_item *it)
 	const struct event *snap = it->snap;
 	char buf[TREE_NAME_CAP];
 	const char *name = tree_name(buf, it->entry->name);
+	bool device = S_ISCHR(snap->mode) || S_ISBLK(snap->mode);
 	uint64_t first;
-	int dir, r;
+	int dir, r = 1;
 
 	if (snap->iid && u64map_get(&p->first, snap->iid, &first)) {
 		r = make_link(p, it, &p->items[first - 1]);
@@ -294,9 +299,10 @@ int prepare_make(struct prepare *p, struct prepare_item *it)
 		return fail_name(dir, "enter the directory of", it->entry->name);
 	if (S_ISDIR(snap->mode))
 		r = make_dir(p, it, dir, name);
-	else if (S_ISLNK(snap->mode) || S_ISFIFO(snap->mode) || S_ISSOCK(snap->mode))
+	else if (S_ISLNK(snap->mode) || S_ISFIFO(snap->mode) || S_ISSOCK(snap->mode) ||
+		 (device && p->o->privileged && known(snap)))
 		r = make_special(p, it, dir, name);
-	else
+	if (!S_ISDIR(snap->mode) && (r == 1 || (r == -EPERM && device)))
 		r = make_file(p, it, dir, name);
 	if (r && prepare_stopped(p))
 		return -EINTR;

@@ -4,6 +4,7 @@
 #define PREPARE_PRIV_H
 
 #include "iotape/map.h"
+#include "plan_build_priv.h"
 #include "replay_priv.h"
 #include "tree_priv.h"
 

@@ -71,7 +71,8 @@ struct replay_result {
 	double cpu_percent;  /* of all cores, system-wide, during seconds */
 	double self_cpu_seconds;
 	uint64_t steps, matched, mismatched, environmental,
-		skipped; /* environmental: ENOSPC and the like, counted apart, never enforced */
+		skipped;   /* environmental: ENOSPC and the like, counted apart, never enforced */
+	uint64_t withheld; /* of those skipped: left out for want of replay_opts.privileged */
 	uint64_t op_mismatched[OP_COUNT];
 	struct replay_mismatch first[REPLAY_MISMATCH_KEEP];
 	size_t n_first;

@@ -77,6 +77,61 @@ static const struct {
 		     "3 +0.000002000s 10ns q0 L1 mknod iid=3 parent=1 name=\"d\" = 0 mode=020644 "
 		     "rdev=259\n",
 		0, 0, 0, 2},
+	{"what is done to a device that was not made is skipped, and no more",
+		ROOT
+		"2 +0.000001000s 10ns q0 L1 mknod iid=3 parent=1 name=\"d\" = 0 mode=020644 "
+		"rdev=259\n"
+		"3 +0.000002000s 10ns q0 L1 getattr iid=3 = 0\n"
+		"4 +0.000003000s 10ns q0 L1 mkdir parent=1 name=\"d\" = -17 EEXIST mode=040755\n"
+		"5 +0.000004000s 10ns q0 L1 link iid=3 parent=1 name=\"e\" = 0\n"
+		"6 +0.000005000s 10ns q0 L1 rename iid=3 parent=1 name=\"e\" parent2=1 name2=\"f\" "
+		"= 0\n"
+		"7 +0.000006000s 10ns q0 L1 create iid=4 oid=1 parent=1 name=\"g\" = 0 flags=0x42 "
+		"mode=0104755\n"
+		"8 +0.000007000s 10ns q0 L1 setattr iid=4 = 0 mode=0106711 arg=1\n"
+		"9 +0.000008000s 10ns q0 L1 rename iid=4 parent=1 name=\"g\" parent2=1 name2=\"f\" "
+		"iid2=3 = 0\n"
+		"10 +0.000009000s 10ns q0 L1 setattr iid=3 = 0 mode=020600 arg=1\n"
+		"11 +0.000010000s 10ns q0 L1 unlink iid=3 parent=1 name=\"d\" = 0\n"
+		"12 +0.000011000s 10ns q0 L1 mkdir iid=5 parent=1 name=\"d\" = 0 mode=040755\n"
+		"13 +0.000012000s 10ns q0 L1 unlink iid=4 parent=1 name=\"f\" = 0\n",
+		5, 0, 0, 7},
+	{"attributes that give rights are left out together",
+		ROOT
+		"2 +0.000001000s 10ns q0 L1 create iid=2 oid=1 parent=1 name=\"c\" = 0 flags=0x42 "
+		"mode=0100644\n"
+		"3 +0.000002000s 10ns q0 L1 setxattr iid=2 name=\"security.capability\" size=20 = "
+		"0\n"
+		"4 +0.000003000s 10ns q0 L1 getxattr iid=2 name=\"trusted.a\" size=9 = -61 "
+		"ENODATA\n"
+		"5 +0.000004000s 10ns q0 L1 setxattr iid=2 name=\"trusted.a\" size=5 = 0\n"
+		"6 +0.000005000s 10ns q0 L1 getxattr iid=2 name=\"trusted.a\" size=9 = 5\n"
+		"7 +0.000006000s 10ns q0 L1 removexattr iid=2 name=\"trusted.a\" = 0\n"
+		"8 +0.000007000s 10ns q0 L1 removexattr iid=2 name=\"security.capability\" = 0\n",
+		2, 0, 0, 5},
+	{"a list of attributes has none to go by",
+		ROOT
+		"2 +0.000001000s 10ns q0 L1 create iid=2 oid=1 parent=1 name=\"c\" = 0 flags=0x42 "
+		"mode=0100644\n"
+		"3 +0.000002000s 10ns q0 L1 listxattr iid=2 = 0\n"
+		"4 +0.000003000s 10ns q0 L1 listxattr iid=2 size=64 = 0\n"
+		"5 +0.000004000s 10ns q0 L1 unlink iid=2 parent=1 name=\"c\" = 0\n",
+		4, 0, 0, 0},
+	{"a call of 2^62 bytes asks for what one call can move",
+		ROOT
+		"2 +0.000001000s 10ns q0 L1 create iid=2 oid=1 parent=1 name=\"c\" = 0 flags=0x42 "
+		"mode=0100644\n"
+		"3 +0.000002000s 10ns q0 L1 write iid=2 oid=1 offset=0 size=4611686018427387904 = "
+		"60 "
+		"content=like\n"
+		"4 +0.000003000s 10ns q0 L1 read iid=2 oid=1 offset=0 size=4611686018427387904 = "
+		"60\n"
+		"5 +0.000004000s 10ns q0 L1 write iid=2 oid=1 offset=0 size=4611686018427387904 = "
+		"-27 "
+		"EFBIG\n"
+		"6 +0.000005000s 10ns q0 L1 copy_file_range iid=2 oid=1 offset=0 "
+		"size=4611686018427387904 iid2=2 oid2=1 offset2=4096 = 60\n",
+		4, 1, 0, 0}, /* the one that cannot be had: no file system refuses a single call */
 	{"a directory is used after it was renamed and removed",
 		ROOT
 		"2 +0.000001000s 10ns q0 L1 mkdir iid=2 parent=1 name=\"e\" = 0 mode=040755\n"

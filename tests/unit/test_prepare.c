@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/time.h>
+#include <sys/xattr.h>
 
 #include "iotape/replay.h"
 
@@ -265,6 +266,52 @@ static void hostile_stays_inside(void **state)
 	plan_free(p);
 }
 
+/* What only an administrator may have, when told so. */
+static void privileged_makes_all(void **state)
+{
+	static const struct event snaps[] = {
+		{.op = OP_SNAP,
+			.parent = 1,
+			.name = NAME("f"),
+			.iid = 2,
+			.mode = 0106755,
+			.size = 10},
+		{.op = OP_SNAP_XATTR, .iid = 2, .name = NAME("trusted.a"), .size = 5},
+		{.op = OP_SNAP,
+			.parent = 1,
+			.name = NAME("null"),
+			.iid = 3,
+			.mode = 020622,
+			.rdev = 259},
+	};
+	const struct replay_opts o = {.privileged = true};
+	struct plan *p = plan_of(snaps, ARRAY_SIZE(snaps));
+	struct prepare_report rep;
+	char path[96], value[16];
+	bool device;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	device = !mknodat(root, "probe", S_IFCHR | 0600, 259); /* not in every container */
+	snprintf(path, sizeof(path), "%s/f", dir);
+	assert_int_equal(prepare_tree(p, root, NULL, &rep), 0);
+	assert_int_equal(rep.skipped, 3);
+	assert_int_equal(stat_of("f").st_mode, 0100755);
+	assert_int_equal(stat_of("null").st_mode & S_IFMT, S_IFREG);
+	assert_int_equal(getxattr(path, "trusted.a", value, sizeof(value)), -1);
+	assert_int_equal(unlinkat(root, "f", 0) | unlinkat(root, "null", 0), 0);
+	assert_int_equal(prepare_tree(p, root, &o, &rep), 0);
+	assert_int_equal(stat_of("f").st_mode, 0106755);
+	assert_int_equal(getxattr(path, "trusted.a", value, sizeof(value)), 5);
+	if (device) {
+		assert_int_equal(rep.skipped, 0);
+		assert_int_equal(stat_of("null").st_mode, 020622);
+		assert_int_equal(stat_of("null").st_rdev, 259);
+	}
+	plan_free(p);
+}
+
 static volatile int stop;
 
 static void on_alarm(int sig)
@@ -343,6 +390,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(as_told, begin, end),
 		cmocka_unit_test_setup_teardown(hostile_stays_inside, begin, end),
+		cmocka_unit_test_setup_teardown(privileged_makes_all, begin, end),
 		cmocka_unit_test_setup_teardown(stops_when_told, begin, end),
 		cmocka_unit_test_setup_teardown(too_large_is_refused_first, begin, end),
 	};
