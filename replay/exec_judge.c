@@ -12,7 +12,7 @@
 static bool of_the_machine(int err)
 {
 	return err == ENOSPC || err == EDQUOT || err == EIO || err == EINTR || err == ESTALE ||
-	       err == ENOMEM;
+	       err == ENOMEM || err == EFBIG;
 }
 
 static bool not_supported(int err)

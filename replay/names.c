@@ -185,6 +185,8 @@ int plan_names_snap(struct plan *p, const struct event *ev)
 
 	if (!n)
 		return -ENOMEM;
+	if (ev->op == OP_SNAP_DATA && n->sparse && ev->offset < n->size)
+		return plan_space_add(p, n, ev->offset, MIN(ev->offset + ev->size, n->size), true);
 	if (ev->op != OP_SNAP)
 		return 0;
 	p->fifos |= S_ISFIFO(ev->mode);
@@ -195,8 +197,10 @@ int plan_names_snap(struct plan *p, const struct event *ev)
 		n->target = ev->target;
 		if (plan_copy_bytes(p, &n->target))
 			return -ENOMEM;
-		if (S_ISREG(ev->mode))
-			p->live_bytes += ev->size;
+		n->sparse = ev->flags & EVENT_SNAP_SPARSE;
+		if (S_ISREG(ev->mode) && !(ev->flags & (EVENT_SNAP_SPARSE | EVENT_SNAP_LISTED)) &&
+			plan_space_add(p, n, 0, ev->size, true))
+			return -ENOMEM;
 	}
 	if (!ev->parent)
 		return 0;

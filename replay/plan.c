@@ -160,7 +160,7 @@ int plan_read(
 	p->info.cut = trace_reader_cut(r);
 	for (uint32_t i = 0; i < p->n_lanes; i++)
 		p->info.lanes += p->lanes[i].n > 0 && p->lanes[i].id > 0;
-	p->info.space_bytes = p->peak_bytes + (uint64_t)p->n_nodes * 4096;
+	p->info.space_bytes = plan_space_peak(p);
 	*out = p;
 	return 0;
 }

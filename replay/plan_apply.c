@@ -15,20 +15,26 @@
 #define SET_MODE (1u << 0) /* FUSE_SET_ATTR_MODE and _SIZE */
 #define SET_SIZE (1u << 3)
 
-static void node_resize(struct plan *p, struct plan_node *n, uint64_t size)
+static int node_resize(struct plan *p, struct plan_node *n, uint64_t size)
 {
-	if (size >= n->size)
-		p->live_bytes += size - n->size;
-	else
-		p->live_bytes -= MIN(p->live_bytes, n->size - size);
-	p->peak_bytes = MAX(p->peak_bytes, p->live_bytes);
-	n->size = size;
+	bool shorter = size < n->size;
+
+	n->size = MIN(size, INT64_MAX);
+	return shorter ? plan_space_cut(p, n, size, UINT64_MAX) : 0;
 }
 
-static void node_grow(struct plan *p, struct plan_node *n, uint64_t end)
+/* [from, to) is written. */
+static int node_write(struct plan *p, struct plan_node *n, uint64_t from, uint64_t to)
 {
-	if (end > n->size)
-		node_resize(p, n, end);
+	if (to > n->size)
+		n->size = to;
+	return plan_space_add(p, n, from, to, false);
+}
+
+/* Its last name or handle may be gone. */
+static int node_gone(struct plan *p, struct plan_node *n)
+{
+	return n && !n->links && !n->handles ? plan_space_cut(p, n, 0, UINT64_MAX) : 0;
 }
 
 static struct plan_entry *entry_of(struct plan *p, uint64_t parent, struct bytes name)
@@ -72,9 +78,7 @@ static int node_made(
 	struct plan *p, struct plan_node *n, const struct event *ev, struct plan_step *s)
 {
 	if (n->maker || n->mode) { /* create found the file there */
-		if (ev->flags & O_TRUNC)
-			node_resize(p, n, 0);
-		return 0;
+		return ev->flags & O_TRUNC ? node_resize(p, n, 0) : 0;
 	}
 	n->maker = s;
 	n->mode = made_mode(ev);
@@ -113,9 +117,7 @@ static int apply_remove(struct plan *p, const struct event *ev, struct plan_step
 	e->maker = s;
 	e->by_step = true;
 	plan_pin_removed(n, s);
-	if (n && !n->links && !n->handles)
-		p->live_bytes -= MIN(p->live_bytes, n->size);
-	return 0;
+	return node_gone(p, n);
 }
 
 static int apply_rename(struct plan *p, const struct event *ev, struct plan_step *s)
@@ -141,7 +143,7 @@ static int apply_rename(struct plan *p, const struct event *ev, struct plan_step
 	plan_pin_removed(there, s);
 	from->maker = to->maker = s;
 	from->by_step = to->by_step = true;
-	return 0;
+	return node_gone(p, there);
 }
 
 static int apply_open(struct plan *p, const struct event *ev, struct plan_step *s)
@@ -153,8 +155,8 @@ static int apply_open(struct plan *p, const struct event *ev, struct plan_step *
 		return -ENOMEM;
 	if (ev->op == OP_TMPFILE && node_made(p, n, ev, s))
 		return -ENOMEM;
-	if (ev->op == OP_OPEN && (ev->flags & O_TRUNC))
-		node_resize(p, n, 0);
+	if (ev->op == OP_OPEN && (ev->flags & O_TRUNC) && node_resize(p, n, 0))
+		return -ENOMEM;
 	if (!ev->oid)
 		return 0;
 	if (h) /* a number that was open already: the trace lies; the later one counts */
@@ -170,38 +172,50 @@ static int apply_open(struct plan *p, const struct event *ev, struct plan_step *
 	return 0;
 }
 
-static void apply_data(struct plan *p, const struct event *ev)
+static int apply_fallocate(struct plan *p, const struct event *ev, struct plan_node *n)
+{
+	uint64_t end = ev->offset + ev->size;
+
+	if (ev->mode & FALLOC_FL_COLLAPSE_RANGE) {
+		n->size -= MIN(n->size, ev->size);
+		return plan_space_collapse(p, n, ev->offset, ev->size);
+	}
+	if (ev->mode & FALLOC_FL_INSERT_RANGE) {
+		n->size = MIN(n->size + ev->size, INT64_MAX);
+		return plan_space_insert(p, n, ev->offset, ev->size);
+	}
+	if (ev->mode & FALLOC_FL_PUNCH_HOLE)
+		return plan_space_cut(p, n, ev->offset, end);
+	if (!(ev->mode & FALLOC_FL_KEEP_SIZE))
+		return node_write(p, n, ev->offset, end);
+	return plan_space_add(p, n, ev->offset, end, false);
+}
+
+static int apply_data(struct plan *p, const struct event *ev)
 {
 	uint64_t iid = ev->op == OP_COPY_FILE_RANGE ? ev->iid2 : ev->iid;
 	uint64_t at = ev->op == OP_COPY_FILE_RANGE ? ev->offset2 : ev->offset;
 	struct plan_node *n = u64map_ptr(&p->node_index, iid);
 
 	if (!n)
-		return;
-	if (ev->op != OP_FALLOCATE) {
-		node_grow(p, n, at + (uint64_t)ev->result);
-		return;
-	}
-	if (ev->mode & FALLOC_FL_COLLAPSE_RANGE)
-		node_resize(p, n, n->size - MIN(n->size, ev->size));
-	else if (ev->mode & FALLOC_FL_INSERT_RANGE)
-		node_resize(p, n, n->size + ev->size);
-	else if (!(ev->mode & FALLOC_FL_KEEP_SIZE))
-		node_grow(p, n, at + ev->size);
+		return 0;
+	if (ev->op == OP_FALLOCATE)
+		return apply_fallocate(p, ev, n);
+	return node_write(p, n, at, at + (uint64_t)ev->result);
 }
 
-static void apply_setattr(struct plan *p, const struct event *ev)
+static int apply_setattr(struct plan *p, const struct event *ev)
 {
 	struct plan_node *n = u64map_ptr(&p->node_index, ev->iid);
 
 	if (!n)
-		return;
+		return 0;
 	if (ev->arg & SET_MODE)
 		n->mode = (n->mode & S_IFMT) | (ev->mode & 07777);
-	if (ev->arg & SET_SIZE) {
-		node_resize(p, n, ev->size);
-		n->size_known = true;
-	}
+	if (!(ev->arg & SET_SIZE))
+		return 0;
+	n->size_known = true;
+	return node_resize(p, n, ev->size);
 }
 
 int plan_apply(struct plan *p, const struct event *ev, struct plan_step *s)
@@ -210,9 +224,10 @@ int plan_apply(struct plan *p, const struct event *ev, struct plan_step *s)
 
 	if (ev->op == OP_RELEASE || ev->op == OP_RELEASEDIR) {
 		h = u64map_ptr(&p->open, ev->oid);
-		if (h)
-			plan_handle_end(p, h);
-		return 0;
+		if (!h)
+			return 0;
+		plan_handle_end(p, h);
+		return node_gone(p, p->nodes[h->node]);
 	}
 	if (ev->result < 0)
 		return 0;
@@ -240,11 +255,9 @@ int plan_apply(struct plan *p, const struct event *ev, struct plan_step *s)
 	case OP_WRITE:
 	case OP_FALLOCATE:
 	case OP_COPY_FILE_RANGE:
-		apply_data(p, ev);
-		return 0;
+		return apply_data(p, ev);
 	case OP_SETATTR:
-		apply_setattr(p, ev);
-		return 0;
+		return apply_setattr(p, ev);
 	default:
 		return 0;
 	}

@@ -102,6 +102,7 @@ void plan_order_forget(struct plan_node *n)
 	if (n->ranges)
 		free(n->ranges->ring);
 	n->ranges = NULL;
+	plan_space_fini(n);
 }
 
 /* A file that one lane uses keeps only that lane's last read and write. */

@@ -4,6 +4,7 @@
 #define PLAN_PRIV_H
 
 #include "iotape/map.h"
+#include "plan_space_priv.h"
 #include "plan_use_priv.h"
 #include "replay_priv.h"
 
@@ -50,9 +51,12 @@ struct plan_node {
 	uint32_t dir_uses;                  /* steps that need it as a directory descriptor */
 	uint32_t links;
 	uint64_t size;
-	bool size_known, reachable, withheld; /* withheld: a device that a step made */
-	uint32_t depth;                       /* below the root, once reachable */
-	uint8_t ratio[2];                     /* of the last sample */
+	struct plan_extents space;
+	bool size_known, reachable;
+	bool withheld;    /* a device that a step made */
+	bool sparse;      /* its snapshot: ranges with data are told one by one */
+	uint32_t depth;   /* below the root, once reachable */
+	uint8_t ratio[2]; /* of the last sample */
 	struct bytes target;
 	struct plan_entry *entries;
 	struct plan_handle *handles;
@@ -155,9 +159,9 @@ struct plan {
 		bool change; /* else a read */
 	} sized[PLAN_SIZED]; /* the last ones, of plan_size.c */
 	unsigned sized_at;
-	uint64_t live_bytes, peak_bytes;
-	bool withheld; /* some node is */
-	bool fifos;    /* some name may turn out to be a pipe, whatever the trace says of it */
+	plan_bytes space_base, space_live, space_peak; /* peak: of live, above base */
+	bool withheld;                                 /* some node is */
+	bool fifos; /* some name may turn out to be a pipe, whatever the trace says of it */
 	const struct filter *filter;
 };
 

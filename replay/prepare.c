@@ -9,7 +9,9 @@
 #include "prepare_priv.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -148,6 +150,41 @@ static uint64_t file_bytes(const struct prepare *p, const struct event *snap)
 	return sum;
 }
 
+/* An empty file below root that nobody sees. */
+static int probe_file(int root_fd)
+{
+	static const char name[] = ".iotape-length";
+	int fd = openat(root_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	fd = openat(root_fd, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		unlinkat(root_fd, name, 0);
+	return fd;
+}
+
+/* Lengths need no space, but no file system takes any length. */
+static int check_length(struct prepare *p, int root_fd)
+{
+	const struct event *longest = NULL;
+	_close_ int fd = -1;
+	char name[128];
+
+	for (size_t i = 0; i < p->n_items; i++)
+		if (S_ISREG(p->items[i].snap->mode) &&
+			p->items[i].snap->size > (longest ? longest->size : INT32_MAX))
+			longest = p->items[i].snap;
+	fd = longest ? probe_file(root_fd) : -1;
+	if (fd < 0 || !ftruncate(fd, (off_t)MIN(longest->size, INT64_MAX)))
+		return 0;
+	bytes_escape(name, sizeof(name), longest->name);
+	return fail(-EFBIG,
+		"the initial tree of the trace has a file of %" PRIu64
+		" bytes (\"%s\"), longer than this file system takes: %s; use another one",
+		longest->size, name, strerror(errno));
+}
+
 /* Before anything is written: does it all fit? */
 static int check_space(struct prepare *p, int root_fd)
 {
@@ -183,7 +220,7 @@ static int check_space(struct prepare *p, int root_fd)
 			"the initial tree of the trace has %zu entries, but the file system has "
 			"room for %" PRIu64 " more; use a larger backend",
 			p->n_items, (uint64_t)vfs.f_favail);
-	return r;
+	return r ? r : check_length(p, root_fd);
 }
 
 /* ---- driver ---- */
@@ -247,14 +284,38 @@ static int make_all(struct prepare *p)
 	return r;
 }
 
+/* Beyond RLIMIT_FSIZE a write fails, and that is enough: no signal to die of. */
+static void hold_file_limit(sigset_t *old)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &set, old);
+}
+
+static void release_file_limit(const sigset_t *old)
+{
+	const struct timespec none = {0};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	if (!sigismember(old, SIGXFSZ))
+		sigtimedwait(&set, NULL, &none);
+	pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
 int prepare_tree(const struct plan *plan, int root_fd, const struct replay_opts *o,
 	struct prepare_report *rep)
 {
 	static const struct replay_opts none;
 	struct prepare_report unused;
 	struct prepare p = {.rep = rep ? rep : &unused, .o = o ? o : &none};
+	sigset_t mask;
 	int r;
 
+	hold_file_limit(&mask);
 	memset(p.rep, 0, sizeof(*p.rep));
 	u64map_init(&p.first);
 	u64map_init(&p.data);
@@ -272,5 +333,6 @@ int prepare_tree(const struct plan *plan, int root_fd, const struct replay_opts 
 	if (!r)
 		r = make_all(&p);
 	prepare_fini(&p);
+	release_file_limit(&mask);
 	return r;
 }

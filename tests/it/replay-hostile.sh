@@ -87,6 +87,24 @@ hostile links 1 'create "x" oid=1: recorded 0, now ENOTDIR' <<END
 END
 ok 'nothing outside is reached through a symlink'
 
+# lengths need no space: what a file system does not take is said, or is of the machine
+hostile long-set 1 'final tree: differs: f: has' <<'END'
+1 create iid=2 oid=1 parent=1 name="f" = 0 flags=0x8042 mode=0100644
+1 setattr iid=2 oid=1 size=9223372036854775807 = 0 arg=8
+1 write iid=2 oid=1 offset=4611686018427387904 size=10 = 10
+END
+grep -q '2 environmental' "$T/out" || grep -q '100.00 %' "$T/out" || die "not of the machine: $(cat "$T/out")"
+hostile long-read 0 '100.00 % of results match (3 of 3' <<'END'
+1 create iid=2 oid=1 parent=1 name="f" = 0 flags=0x8042 mode=0100644
+1 read iid=2 oid=1 size=4611686018427387904 = 0
+1 read iid=2 oid=1 offset=4611686018427387904 size=4611686018427387904 = 0
+END
+hostile long-write 2 'MiB free, the trace needs up to' <<'END'
+1 create iid=2 oid=1 parent=1 name="f" = 0 flags=0x8042 mode=0100644
+1 write iid=2 oid=1 size=4611686018427387904 = 4611686018427387904
+END
+ok 'lengths beyond any storage'
+
 {
 	echo '1 create iid=2 oid=1 parent=1 name="f" = 0 flags=0x8042 mode=0100644'
 	for i in $(seq 5000); do echo "$i create iid=$((i + 2)) oid=$((i + 1)) parent=1 name=\"f$i\" = -2 ENOENT flags=0x8000"; done

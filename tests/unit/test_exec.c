@@ -131,7 +131,7 @@ static const struct {
 		"EFBIG\n"
 		"6 +0.000005000s 10ns q0 L1 copy_file_range iid=2 oid=1 offset=0 "
 		"size=4611686018427387904 iid2=2 oid2=1 offset2=4096 = 60\n",
-		4, 1, 0, 0}, /* the one that cannot be had: no file system refuses a single call */
+		4, 0, 1, 0},
 	{"a directory is used after it was renamed and removed",
 		ROOT
 		"2 +0.000001000s 10ns q0 L1 mkdir iid=2 parent=1 name=\"e\" = 0 mode=040755\n"

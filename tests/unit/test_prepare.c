@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/xattr.h>
 
@@ -385,6 +386,51 @@ static void too_large_is_refused_first(void **state)
 	plan_free(p);
 }
 
+static void sparse_needs_what_it_holds(void **state)
+{
+	static const struct event snaps[] = {
+		{.op = OP_SNAP,
+			.parent = 1,
+			.name = NAME("f"),
+			.iid = 2,
+			.mode = 0100644,
+			.size = UINT64_C(1) << 40,
+			.flags = EVENT_SNAP_SPARSE},
+		{.op = OP_SNAP_DATA, .iid = 2, .offset = UINT64_C(1) << 39, .size = 4096},
+	};
+	static const struct event endless[] = {
+		{.op = OP_SNAP, .parent = 1, .name = NAME("small"), .iid = 2, .mode = 0100644},
+		{.op = OP_SNAP,
+			.parent = 1,
+			.name = NAME("long"),
+			.iid = 3,
+			.mode = 0100644,
+			.size = INT64_MAX,
+			.flags = EVENT_SNAP_SPARSE},
+	};
+	const struct rlimit limit = {1 << 20, RLIM_INFINITY};
+	struct rlimit old;
+	struct plan *p = plan_of(snaps, ARRAY_SIZE(snaps)), *q = plan_of(endless, 2);
+	struct prepare_report rep;
+	struct plan_info info;
+
+	(void)state;
+	plan_info(p, &info);
+	assert_in_range(info.space_bytes, 4096, 65536);
+	assert_int_equal(prepare_tree(p, root, NULL, &rep), 0);
+	assert_int_equal(stat_of("f").st_size, UINT64_C(1) << 40);
+	assert_in_range(stat_of("f").st_blocks, 8, 64);
+	assert_int_equal(unlinkat(root, "f", 0), 0);
+	getrlimit(RLIMIT_FSIZE, &old);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	assert_int_equal(prepare_tree(q, root, NULL, &rep), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_non_null(strstr(fail_text(), "\"long\""));
+	assert_false(there("small"));
+	plan_free(p);
+	plan_free(q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,6 +438,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hostile_stays_inside, begin, end),
 		cmocka_unit_test_setup_teardown(privileged_makes_all, begin, end),
 		cmocka_unit_test_setup_teardown(stops_when_told, begin, end),
+		cmocka_unit_test_setup_teardown(sparse_needs_what_it_holds, begin, end),
 		cmocka_unit_test_setup_teardown(too_large_is_refused_first, begin, end),
 	};
 
