@@ -131,18 +131,22 @@ static int plan_fill(struct plan *p, struct trace_reader *r)
 {
 	struct fold *fold = NULL;
 	struct event ev;
+	uint64_t events = 0;
 	int n, err = fold_new(&fold, take, p);
 
-	while (!err && (n = trace_reader_next(r, &ev)) != 0)
+	while (!err && (n = trace_reader_next(r, &ev)) != 0) {
 		err = n < 0 ? n : fold_put(fold, &ev);
+		if (!err)
+			err = plan_memory_check(p, ++events);
+	}
 	if (!err)
 		err = fold_end(fold);
 	fold_free(fold);
 	return err ? err : plan_order_finish(p);
 }
 
-int plan_read(
-	struct plan **out, struct trace_reader *r, enum replay_order order, const struct filter *f)
+int plan_read_within(struct plan **out, struct trace_reader *r, enum replay_order order,
+	const struct filter *f, uint64_t memory_limit)
 {
 	struct plan *p = NULL;
 	int err = plan_new(&p);
@@ -151,6 +155,7 @@ int plan_read(
 		return err;
 	p->order = order;
 	p->filter = f;
+	plan_memory_begin(p, memory_limit);
 	err = plan_fill(p, r);
 	plan_order_fini(p);
 	if (err) {
@@ -163,6 +168,12 @@ int plan_read(
 	p->info.space_bytes = plan_space_peak(p);
 	*out = p;
 	return 0;
+}
+
+int plan_read(
+	struct plan **out, struct trace_reader *r, enum replay_order order, const struct filter *f)
+{
+	return plan_read_within(out, r, order, f, plan_memory_limit());
 }
 
 void plan_info(const struct plan *p, struct plan_info *info)

@@ -14,6 +14,17 @@ void plan_arena_fini(struct plan_arena *a);
 int plan_grow(void *array, uint32_t *cap, uint32_t n, size_t size);
 int plan_copy_bytes(struct plan *p, struct bytes *b); /* NUL-terminated copy in the arena */
 
+/* plan.c */
+/* plan_read() with the memory that a plan may have; 0: any. */
+int plan_read_within(struct plan **out, struct trace_reader *r, enum replay_order order,
+	const struct filter *f, uint64_t memory_limit);
+
+/* plan_memory.c */
+uint64_t plan_memory_limit(void); /* of this machine, now */
+void plan_memory_begin(struct plan *p, uint64_t limit);
+/* -ENOMEM when the plan of so many events takes more. */
+int plan_memory_check(struct plan *p, uint64_t events);
+
 /* names.c */
 struct plan_node *plan_node_get(struct plan *p, uint64_t iid); /* made when new; NULL: no memory */
 struct plan_entry *plan_entry_get(struct plan *p, struct plan_node *dir, struct bytes name);

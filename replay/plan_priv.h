@@ -162,6 +162,7 @@ struct plan {
 	plan_bytes space_base, space_live, space_peak; /* peak: of live, above base */
 	bool withheld;                                 /* some node is */
 	bool fifos; /* some name may turn out to be a pipe, whatever the trace says of it */
+	uint64_t memory_limit, memory_before; /* bytes; limit 0: none */
 	const struct filter *filter;
 };
 

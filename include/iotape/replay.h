@@ -22,7 +22,8 @@ struct plan_info {
 	uint64_t space_bytes; /* upper bound of what tree and workload allocate at any time */
 	bool cut;             /* the trace had no trailer */
 };
-/* Reads the trace from where the reader stands to its end. f may be NULL. */
+/* Reads the trace from where the reader stands to its end. f may be NULL. -ENOMEM also when the
+ * plan would take too much of the memory that is free. */
 int plan_read(
 	struct plan **out, struct trace_reader *r, enum replay_order order, const struct filter *f);
 void plan_info(const struct plan *p, struct plan_info *info);

@@ -13,10 +13,9 @@
 
 #define ROOT "1 +0.000000000s 1ns q0 L0 snap iid=1 size=4096 = 0 mode=040755 arg=3\n"
 
-static struct plan *plan_of(const char *text, enum replay_order order)
+static inline struct trace_reader *reader_of(const char *text)
 {
 	struct trace_reader *r = NULL;
-	struct plan *p = NULL;
 	char *all = NULL;
 	FILE *in;
 	int fd = memfd_create("trace", 0);
@@ -31,10 +30,17 @@ static struct plan *plan_of(const char *text, enum replay_order order)
 	free(all);
 	lseek(fd, 0, SEEK_SET);
 	assert_int_equal(trace_reader_open_fd(&r, fd, "test"), 0);
+	return r;
+}
+
+static inline struct plan *plan_of(const char *text, enum replay_order order)
+{
+	struct trace_reader *r = reader_of(text);
+	struct plan *p = NULL;
+
 	if (plan_read(&p, r, order, NULL))
 		fail_msg("%s", fail_text());
 	trace_reader_close(r);
-	close(fd);
 	return p;
 }
 

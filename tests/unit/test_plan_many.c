@@ -2,6 +2,8 @@
 /* Plans in the large: the space that a replay needs, many pieces of a file, many lanes. */
 #include "plan_help.h"
 
+#include <errno.h>
+
 static const struct {
 	const char *what, *text;
 	uint64_t nodes, bytes;
@@ -323,11 +325,40 @@ static void test_lanes_after_each_other(void **state)
 	free(text);
 }
 
+/* A trace that is too long for the memory there is gets refused, with a line that says so. */
+static void test_memory(void **state)
+{
+	struct trace_reader *r;
+	struct plan *p = NULL;
+	size_t cap;
+	char *text;
+	FILE *out = open_memstream(&text, &cap);
+
+	(void)state;
+	fputs(ROOT, out);
+	for (unsigned i = 2; i < 200000; i++)
+		fprintf(out, "%u +%u.000000000s 1ns q0 L1 mkdir parent=1 name=\"d\" = -28 ENOSPC\n",
+			i, i);
+	fclose(out);
+	r = reader_of(text);
+	assert_int_equal(plan_read_within(&p, r, REPLAY_ORDER_RESOURCE, NULL, 8 << 20), -ENOMEM);
+	assert_null(p);
+	assert_non_null(strstr(fail_text(), "too long to be replayed here"));
+	assert_non_null(strstr(fail_text(), "may have 8 MiB"));
+	assert_int_equal(trace_reader_rewind(r), 0);
+	assert_int_equal(plan_read(&p, r, REPLAY_ORDER_RESOURCE, NULL), 0);
+	assert_true(plan_memory_limit() > 64 << 20);
+	plan_free(p);
+	trace_reader_close(r);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_space),
 		cmocka_unit_test(test_space_of_pieces),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_many_lanes),
 		cmocka_unit_test(test_lanes_after_each_other),
 	};
