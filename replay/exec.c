@@ -179,7 +179,8 @@ static bool wait_earliest(struct exec_worker *w)
 	pred = open_pred(x, first);
 	exec_waits(w, true);
 	if (pred)
-		wait_pred(w, pred, 1000000);
+		/* its end wakes us; the time is for our other lanes, and threads are many */
+		wait_pred(w, pred, MIN(1000000L * (1 + x->n_workers / 16), 100000000L));
 	else
 		nanosleep(&nap, NULL); /* for a lock */
 	return true;
