@@ -5,8 +5,9 @@ mkdir "$T/root"
 n=0
 for f in "$IOTAPE_SRC"/samples/bad/*.tape; do
 	name=$(basename "$f" .tape) n=$((n + 1))
-	for what in info 'stat --by=op' 'dump' replay pipe; do
+	for what in info 'stat --by=op' 'dump' replay compare pipe; do
 		case $what in
+		compare) set -- compare "$f" --on "a=$T/root" --on "b=$T/root" --rounds=1 ;;
 		replay) set -- replay "$f" "$T/root" ;;
 		pipe) set -- info - ;;
 		*) set -- $what "$f" ;;
@@ -17,7 +18,7 @@ for f in "$IOTAPE_SRC"/samples/bad/*.tape; do
 			timeout 20 "$IOTAPE" "$@" >"$T/out" 2>"$T/err"
 		fi
 		r=$?
-		if [ "$name" = cut-chunk ] && [ "$what" != replay ]; then
+		if [ "$name" = cut-chunk ] && [ "$what" != replay ] && [ "$what" != compare ]; then
 			[ $r = 0 ] || die "$name: $what ended with $r: $(head -3 "$T/err")"
 			continue
 		fi
