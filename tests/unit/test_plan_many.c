@@ -176,22 +176,20 @@ static char *many_calls(unsigned overlap, uint64_t seed)
 	fputs(ROOT "2 +0.000000000s 0ns q0 L0 snap iid=2 parent=1 name=\"f\" = 0 mode=0100644\n",
 		out);
 	for (n = 0; n < MANY_STEPS; n++) {
-		static const char *const calls[] = {
-			"unlink parent=1 name=\"d\" = -2 ENOENT",
-			"mkdir iid=%zu parent=1 name=\"d\" = 0 mode=040755",
-			"rmdir iid=%zu parent=1 name=\"d\" = 0",
-			"access iid=2 = 0 mode=04",
-			"setattr iid=2 = 0 mode=0100644 arg=1",
-		};
-		static const unsigned upto[] = {45, 48, 50, 95, 100};
-		unsigned k = 0, d = dice(&seed, 100);
-
-		while (d >= upto[k])
-			k++;
+		unsigned d = dice(&seed, 100);
 
 		fprintf(out, "%zu +0.%09llus %lluns q0 L%u ", n + 3, (unsigned long long)m[n].start,
 			(unsigned long long)(m[n].end - m[n].start), m[n].lane);
-		fprintf(out, calls[k], n + 3);
+		if (d < 45)
+			fputs("unlink parent=1 name=\"d\" = -2 ENOENT", out);
+		else if (d < 48)
+			fprintf(out, "mkdir iid=%zu parent=1 name=\"d\" = 0 mode=040755", n + 3);
+		else if (d < 50)
+			fprintf(out, "rmdir iid=%zu parent=1 name=\"d\" = 0", n + 3);
+		else if (d < 95)
+			fputs("access iid=2 = 0 mode=04", out);
+		else
+			fputs("setattr iid=2 = 0 mode=0100644 arg=1", out);
 		fputc('\n', out);
 	}
 	fclose(out);
