@@ -8,10 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
-
-#include "iotape/record.h"
 
 struct options {
 	struct replay_options shared;
@@ -85,17 +82,6 @@ static void show(void *ctx, uint64_t steps, uint64_t bytes)
 	cli_progress_update(&j->progress, steps, j->report.plan.steps, bytes);
 }
 
-/* The phases of a replay that is itself recorded; elsewhere nobody listens. */
-static void mark(const struct job *j, const char *name)
-{
-	struct record_mark m = {{0}};
-	int fd = backend_root_fd(j->backend);
-
-	snprintf(m.name, sizeof(m.name), "%s", name);
-	if (fd >= 0)
-		ioctl(fd, RECORD_IOC_MARK, &m);
-}
-
 static int stopped(void)
 {
 	return cli_stop_flag ? fail(-EINTR, "replay: interrupted; everything it made is removed")
@@ -106,7 +92,7 @@ static int make_ready(struct job *j)
 {
 	const struct replay_options *o = &j->o->shared;
 	struct replay_report *rep = &j->report;
-	int root = backend_root_fd(j->backend), r = 0;
+	int root = backend_root_fd(j->backend), r;
 	uint64_t room;
 
 	if (root < 0)
@@ -118,19 +104,13 @@ static int make_ready(struct job *j)
 			"or another place, or use --force",
 			backend_name(j->backend), (unsigned long long)(room >> 20),
 			(unsigned long long)(rep->plan.space_bytes >> 20));
-	mark(j, "prepare");
-	if (!o->no_prepare)
-		r = prepare_tree(j->plan, root, &o->replay, &rep->prepared);
-	if (!r || cli_stop_flag)
-		r = stopped();
-	if (!r && syncfs(root))
-		r = fail(-errno, "%s: sync of the prepared tree: %s", backend_name(j->backend),
-			strerror(errno));
-	if (!r && o->cold && backend_cold(j->backend)) {
-		rep->run.cached = true;
+	replay_mark(root, "prepare");
+	r = replay_ready(j->plan, j->backend,
+		&(struct replay_ready){&o->replay, o->no_prepare, o->cold}, &rep->prepared,
+		&rep->run.cached);
+	if (rep->run.cached)
 		snprintf(rep->cold_text, sizeof(rep->cold_text), "%s", fail_text());
-	}
-	return r;
+	return cli_stop_flag ? stopped() : r;
 }
 
 static int run_once(struct job *j)
@@ -178,7 +158,7 @@ static int on_backend(struct job *j)
 	if (r)
 		backend_explain(j->backend, r);
 	snprintf(why, sizeof(why), "%s", fail_text());
-	mark(j, "cleanup");
+	replay_mark(backend_root_fd(j->backend), "cleanup");
 	down = backend_down(j->backend);
 	if (r) /* what went wrong first is what must be told */
 		return fail(r, "%s", why);

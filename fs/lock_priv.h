@@ -46,7 +46,6 @@ int lock_wait(const struct lock_waiter *from, struct inode *in);
 void lock_finish(struct lock_waiter *w, int r); /* event, reply */
 
 /* ops_locks.c */
-/* What the end of a close(2) or of a handle does to locks. */
 /* The owner's close(2), which result is of: its locks go. True: it had some, and the event of p,
  * which tells its number, has been put. */
 bool lock_owner_closed(struct inode *in, uint64_t owner, struct probe *p, int result);

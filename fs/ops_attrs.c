@@ -111,6 +111,16 @@ static int set_all(struct fs *fs, fuse_req_t req, struct inode *in, struct handl
 	return r;
 }
 
+_Static_assert((int)EVENT_SET_MODE == FUSE_SET_ATTR_MODE &&
+		       (int)EVENT_SET_UID == FUSE_SET_ATTR_UID &&
+		       (int)EVENT_SET_GID == FUSE_SET_ATTR_GID &&
+		       (int)EVENT_SET_SIZE == FUSE_SET_ATTR_SIZE &&
+		       (int)EVENT_SET_ATIME == FUSE_SET_ATTR_ATIME &&
+		       (int)EVENT_SET_MTIME == FUSE_SET_ATTR_MTIME &&
+		       (int)EVENT_SET_ATIME_NOW == FUSE_SET_ATTR_ATIME_NOW &&
+		       (int)EVENT_SET_MTIME_NOW == FUSE_SET_ATTR_MTIME_NOW,
+	"a trace holds the protocol's numbers");
+
 static void note_set(struct event *ev, const struct stat *attr, int set)
 {
 	ev->arg = (uint32_t)set;

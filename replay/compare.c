@@ -140,28 +140,6 @@ static int check_tree(
 	return 0;
 }
 
-/* The tree as it was before the workload, on the storage, and out of memory when cold. */
-static int make_ready(
-	const struct experiment *x, size_t w, struct backend *b, struct report_run *run)
-{
-	struct prepare_report made;
-	int root = backend_root_fd(b), err;
-
-	if (root < 0)
-		return 0;
-	if (!x->o->no_prepare) {
-		err = prepare_tree(x->plans[w], root, &x->o->replay, &made);
-		if (err)
-			return err;
-	}
-	/* what was prepared must be on the storage, and not be written back while it is measured */
-	if (syncfs(root) < 0)
-		return fail(-errno, "sync of the prepared tree: %s", strerror(errno));
-	if (x->o->cold)
-		run->cached = backend_cold(b) != 0;
-	return 0;
-}
-
 /* What the storage did not take, and where that was. */
 static int failed_on(const struct experiment *x, size_t w, const struct backend *b, int err)
 {
@@ -184,11 +162,11 @@ static int replay_on(struct experiment *x, size_t w, struct backend *b, struct r
 	struct replay_opts opts = x->o->replay;
 	struct replay_result *res = NULL;
 	bool cached;
-	int err = make_ready(x, w, b, run);
+	int err = replay_ready(x->plans[w], b,
+		&(struct replay_ready){&x->o->replay, x->o->no_prepare, x->o->cold}, NULL, &cached);
 
 	if (err)
 		return failed_on(x, w, b, err);
-	cached = run->cached;
 	res = calloc(1, sizeof(*res));
 	if (!res)
 		return fail(-ENOMEM, "out of memory");

@@ -13,10 +13,9 @@
 #include <sys/stat.h>
 
 #define OPEN_BITS   (O_ACCMODE | O_TRUNC | O_EXCL | O_DIRECT | O_SYNC | O_DSYNC)
-#define SET_VALUES  0xfu /* FUSE_SET_ATTR_MODE, UID, GID, SIZE */
-#define SET_SIZE    (1u << 3)
-#define SET_TIMES   (1u << 4 | 1u << 5)
-#define SET_NOW_BIT 3 /* FUSE_SET_ATTR_ATIME_NOW = ATIME << 3 */
+#define SET_VALUES  (EVENT_SET_MODE | EVENT_SET_UID | EVENT_SET_GID | EVENT_SET_SIZE)
+#define SET_TIMES   (EVENT_SET_ATIME | EVENT_SET_MTIME)
+#define SET_NOW_BIT 3 /* EVENT_SET_ATIME_NOW = EVENT_SET_ATIME << 3 */
 
 void diff_ids_init(struct diff_ids *ids)
 {
@@ -106,7 +105,7 @@ static uint32_t set_mask(const struct event *ev)
 	uint32_t arg = (uint32_t)ev->arg;
 
 	/* a truncation sets times, too, as the kernel likes */
-	if (arg & SET_SIZE)
+	if (arg & EVENT_SET_SIZE)
 		return arg & SET_VALUES;
 	return (arg & (SET_VALUES | SET_TIMES)) | (arg >> SET_NOW_BIT & SET_TIMES);
 }
@@ -117,7 +116,7 @@ static bool setattr_match(const struct event *a, const struct event *b)
 
 	return mask == set_mask(b) && (!(mask & 1) || ((a->mode ^ b->mode) & 07777) == 0) &&
 	       (!(mask & 2) || a->uid == b->uid) && (!(mask & 4) || a->gid == b->gid) &&
-	       (!(mask & SET_SIZE) || a->size == b->size) && a->result == b->result;
+	       (!(mask & EVENT_SET_SIZE) || a->size == b->size) && a->result == b->result;
 }
 
 static bool errno_match(const struct event *a, const struct event *b)

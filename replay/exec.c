@@ -13,7 +13,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -21,8 +20,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
-
-#include "iotape/record.h"
 
 #define SPINS       200
 #define THREADS_MAX 4096u
@@ -281,15 +278,6 @@ static int start_workers(struct exec *x)
 	return fail(-r, "cannot start %u threads (lower --threads): %s", x->n_workers, strerror(r));
 }
 
-bool exec_mark(int fd, const char *name)
-{
-	struct record_mark m = {{0}};
-
-	snprintf(m.name, sizeof(m.name), "%s", name);
-	/* nobody records: ENOTTY, and no harm */
-	return fd >= 0 && !ioctl(fd, RECORD_IOC_MARK, &m);
-}
-
 static void raise_descriptor_limit(void)
 {
 	struct rlimit rl;
@@ -309,7 +297,7 @@ static int run_threads(struct exec *x, struct replay_result *out)
 	int r;
 
 	sigaction(WAKE_SIGNAL, &act, &old);
-	x->recorded = exec_mark(x->root_fd, "replay");
+	x->recorded = replay_mark(x->root_fd, "replay");
 	exec_cpu_now(&from);
 	x->start_ns = util_now_ns();
 	r = start_workers(x);
@@ -317,7 +305,7 @@ static int run_threads(struct exec *x, struct replay_result *out)
 	for (unsigned i = 0; i < x->n_workers; i++)
 		if (x->workers[i].started)
 			pthread_join(x->workers[i].thread, NULL);
-	exec_mark(x->root_fd, "done");
+	replay_mark(x->root_fd, "done");
 	end = util_now_ns();
 	if (!r && x->root_fd >= 0 && !x->o->no_sync && !stopped(x) && syncfs(x->root_fd))
 		r = fail(-errno, "the final sync of the replayed data failed: %s", strerror(errno));

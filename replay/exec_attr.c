@@ -18,16 +18,6 @@
 #define SYS_fchmodat2 452
 #endif
 
-/* FUSE_SET_ATTR_* of fuse_lowlevel.h, the protocol's own numbers */
-#define SET_MODE      (1u << 0)
-#define SET_UID       (1u << 1)
-#define SET_GID       (1u << 2)
-#define SET_SIZE      (1u << 3)
-#define SET_ATIME     (1u << 4)
-#define SET_MTIME     (1u << 5)
-#define SET_ATIME_NOW (1u << 7)
-#define SET_MTIME_NOW (1u << 8)
-
 int64_t exec_getattr(struct exec_worker *w, const struct plan_step *s)
 {
 	struct stat st;
@@ -67,8 +57,8 @@ static int set_mode(int fd, const struct plan_step *s, uint32_t mode)
 
 static int set_owner(int fd, const struct plan_step *s)
 {
-	uid_t uid = s->ext->arg & SET_UID ? s->ext->uid : (uid_t)-1;
-	gid_t gid = s->ext->arg & SET_GID ? s->ext->gid : (gid_t)-1;
+	uid_t uid = s->ext->arg & EVENT_SET_UID ? s->ext->uid : (uid_t)-1;
+	gid_t gid = s->ext->arg & EVENT_SET_GID ? s->ext->gid : (gid_t)-1;
 
 	if (by_descriptor(s))
 		return fchown(fd, uid, gid);
@@ -95,8 +85,8 @@ static int set_times(int fd, const struct plan_step *s)
 {
 	const struct plan_ext *e = s->ext;
 	struct timespec ts[2] = {
-		time_of(e->arg, SET_ATIME, SET_ATIME_NOW, e->atime_ns),
-		time_of(e->arg, SET_MTIME, SET_MTIME_NOW, e->mtime_ns),
+		time_of(e->arg, EVENT_SET_ATIME, EVENT_SET_ATIME_NOW, e->atime_ns),
+		time_of(e->arg, EVENT_SET_MTIME, EVENT_SET_MTIME_NOW, e->mtime_ns),
 	};
 	char path[32];
 
@@ -137,21 +127,22 @@ int64_t exec_setattr(struct exec_worker *w, const struct plan_step *s)
 
 	if (fd < 0)
 		return fd;
-	if (arg & SET_SIZE) {
+	if (arg & EVENT_SET_SIZE) {
 		r = set_size(w, s, fd);
 		began = w->t0;
 	}
 	if (r < 0)
 		return r;
 	exec_begin(w);
-	if (arg & (SET_UID | SET_GID)) {
+	if (arg & (EVENT_SET_UID | EVENT_SET_GID)) {
 		r = set_owner(fd, s);
 		if (r && errno == EPERM && s->result >= 0 && !w->x->root)
 			return EXEC_SKIP;
 	}
-	if (!r && (arg & SET_MODE))
+	if (!r && (arg & EVENT_SET_MODE))
 		r = set_mode(fd, s, exec_mode(w->x, s->mode));
-	if (!r && (arg & (SET_ATIME | SET_MTIME | SET_ATIME_NOW | SET_MTIME_NOW)))
+	if (!r && (arg & (EVENT_SET_ATIME | EVENT_SET_MTIME | EVENT_SET_ATIME_NOW |
+				 EVENT_SET_MTIME_NOW)))
 		r = set_times(fd, s);
 	r = exec_end(w, r);
 	if (began)

@@ -166,5 +166,5 @@ void exec_own(const struct exec *x, int fd, enum op op)
 	if (!x->recorded)
 		return;
 	snprintf(name, sizeof(name), RECORD_MARK_OWN "%s", op_info[op].name);
-	exec_mark(fd, name);
+	replay_mark(fd, name);
 }

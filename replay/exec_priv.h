@@ -78,10 +78,6 @@ static inline int64_t exec_end(struct exec_worker *w, int64_t r)
 	return r < 0 ? -err : r;
 }
 
-/* exec.c */
-/* True: it was recorded. */
-bool exec_mark(int fd, const char *name);
-
 /* exec_path.c */
 int exec_tables_new(struct exec *x);
 void exec_tables_free(struct exec *x);

@@ -12,9 +12,6 @@
 #include <linux/fs.h>
 #include <sys/stat.h>
 
-#define SET_MODE (1u << 0) /* FUSE_SET_ATTR_MODE and _SIZE */
-#define SET_SIZE (1u << 3)
-
 static int node_resize(struct plan *p, struct plan_node *n, uint64_t size)
 {
 	bool shorter = size < n->size;
@@ -210,9 +207,9 @@ static int apply_setattr(struct plan *p, const struct event *ev)
 
 	if (!n)
 		return 0;
-	if (ev->arg & SET_MODE)
+	if (ev->arg & EVENT_SET_MODE)
 		n->mode = (n->mode & S_IFMT) | (ev->mode & 07777);
-	if (!(ev->arg & SET_SIZE))
+	if (!(ev->arg & EVENT_SET_SIZE))
 		return 0;
 	n->size_known = true;
 	return node_resize(p, n, ev->size);

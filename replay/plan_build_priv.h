@@ -68,13 +68,10 @@ bool plan_privileged_step(struct plan *p, const struct event *ev, const struct p
 
 /* plan_order.c */
 int plan_order_step(struct plan *p, const struct event *ev, struct plan_step *s);
+void plan_order_forget(struct plan_node *n); /* who used it */
 /* s overlaps with what came out before it: only the part of it that starts no earlier counts. */
 void plan_step_after(struct plan *p, struct plan_step *s, const struct plan_step *before);
 void plan_step_start(struct plan *p, struct plan_step *s, int64_t start_ns); /* its end stays */
-/* s, at hand, waits for one that came out before it, also when they overlap. */
-void plan_order_after(struct plan *p, struct plan_step *s, struct plan_step *before);
-/* then, which has its edges, waits for first as well; first starts earlier. */
-int plan_order_late(struct plan *p, struct plan_step *first, struct plan_step *then);
 
 /* plan_late.c */
 bool plan_steps_overlap(const struct plan_step *a, const struct plan_step *b);
@@ -83,9 +80,10 @@ int plan_order_before(struct plan *p, struct plan_step *first, struct plan_step 
 
 /* plan_size.c */
 int plan_order_size(struct plan *p, const struct event *ev, struct plan_step *s);
+
+/* plan_finish.c */
 /* Lanes in order of start, predecessors as lane and index. */
 int plan_order_finish(struct plan *p);
 void plan_order_fini(struct plan *p);
-void plan_order_forget(struct plan_node *n); /* who used it */
 
 #endif

@@ -14,8 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define RANGES   128u      /* kept exactly; older ones count as uses of the whole file */
-#define SET_SIZE (1u << 3) /* FUSE_SET_ATTR_SIZE */
+#define RANGES 128u /* kept exactly; older ones count as uses of the whole file */
 
 struct plan_range {
 	uint64_t from, to;
@@ -139,7 +138,7 @@ static int order_data(struct plan *p, const struct event *ev, struct plan_step *
 		if (n2 && use_data(p, n2, s, ev->offset2, ev->size, true))
 			return -ENOMEM;
 	}
-	if (ev->op == OP_SETATTR && (ev->arg & SET_SIZE))
+	if (ev->op == OP_SETATTR && (ev->arg & EVENT_SET_SIZE))
 		return use_data(p, n, s, ev->size, UINT64_MAX, true);
 	if ((ev->op == OP_OPEN || ev->op == OP_CREATE) && (ev->flags & O_TRUNC))
 		return use_data(p, n, s, 0, UINT64_MAX, true);

@@ -10,8 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#define SET_SIZE (1u << 3) /* FUSE_SET_ATTR_SIZE */
-
 enum seen { SEEN_EITHER, SEEN_BEFORE, SEEN_AFTER };
 
 /* What does the read tell of a change from one size to another? */
@@ -68,7 +66,7 @@ static int size_change(
 	*from = *to = n->size;
 	if (ev->op == OP_WRITE)
 		*to = MAX(*from, ev->offset + (uint64_t)ev->result);
-	else if (ev->op == OP_SETATTR && (ev->arg & SET_SIZE))
+	else if (ev->op == OP_SETATTR && (ev->arg & EVENT_SET_SIZE))
 		*to = ev->size;
 	else if (ev->op == OP_OPEN && (ev->flags & O_TRUNC))
 		*to = 0;

@@ -13,8 +13,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#define SET_SIZE (1u << 3) /* FUSE_SET_ATTR_SIZE */
-
 struct plan_lane *plan_lane_get(struct plan *p, uint32_t id)
 {
 	struct plan_lane *l;
@@ -122,7 +120,7 @@ static void use_handle(struct plan_step *s, struct plan_handle *h)
 static struct plan_handle *usable_handle(const struct plan_node *n, const struct plan_step *s)
 {
 	struct plan_handle *h = n->handles;
-	bool cut = s->op == OP_SETATTR && (s->ext->arg & SET_SIZE);
+	bool cut = s->op == OP_SETATTR && (s->ext->arg & EVENT_SET_SIZE);
 
 	while (h && cut && (h->flags & O_ACCMODE) == O_RDONLY)
 		h = h->next;

@@ -44,6 +44,10 @@ bool plan_use_wait_lane(struct plan *p, uint32_t lane, uint32_t pos, const struc
 void plan_use_wait_maker(struct plan *p, struct plan_step *maker, const struct plan_step *s);
 /* What s waits for becomes its list of predecessors. */
 int plan_use_end(struct plan *p, struct plan_step *s);
+/* s, at hand, waits for one that came out before it, also when they overlap. */
+void plan_order_after(struct plan *p, struct plan_step *s, struct plan_step *before);
+/* then, which has its edges, waits for first as well; first starts earlier. */
+int plan_order_late(struct plan *p, struct plan_step *first, struct plan_step *then);
 void plan_use_fini(struct plan_res *r);
 
 #endif

@@ -20,8 +20,8 @@
  *
  * By operation, beyond the obvious:
  * - lookup: (parent, name) -> iid, mode of what was found; result 0 or -errno
- * - setattr: arg = FUSE_SET_ATTR_* bits that say which of mode uid gid size atime_ns mtime_ns are
- *   set; oid if by handle
+ * - setattr: arg = EVENT_SET_* bits (op.h) that say which of mode uid gid size atime_ns mtime_ns
+ * are set; oid if by handle
  * - mknod mkdir symlink create tmpfile: uid, gid of the caller; mode as the kernel sent it (umask
  *   applied)
  * - link: iid gets the new entry (parent, name)
@@ -68,7 +68,7 @@ struct event {
 	int64_t result; /* value, or -errno */
 	uint32_t flags, mode, uid, gid;
 	uint64_t rdev, arg;
-	int64_t atime_ns, mtime_ns; /* since the epoch; setattr: of FUSE_SET_ATTR_ATIME / MTIME */
+	int64_t atime_ns, mtime_ns; /* since the epoch; setattr: of EVENT_SET_ATIME / MTIME */
 };
 
 enum event_content {

@@ -94,6 +94,18 @@ enum effect {
 	EFF_DIR_READ = 1 << 15,    /* entries of iid */
 };
 
+/* arg of setattr: FUSE_SET_ATTR_* of libfuse, the protocol's own numbers */
+enum event_set {
+	EVENT_SET_MODE = 1u << 0,
+	EVENT_SET_UID = 1u << 1,
+	EVENT_SET_GID = 1u << 2,
+	EVENT_SET_SIZE = 1u << 3,
+	EVENT_SET_ATIME = 1u << 4,
+	EVENT_SET_MTIME = 1u << 5,
+	EVENT_SET_ATIME_NOW = 1u << 7,
+	EVENT_SET_MTIME_NOW = 1u << 8,
+};
+
 struct op_info {
 	const char *name;
 	enum op_class class;

@@ -59,6 +59,19 @@ struct replay_opts {
 int prepare_tree(
 	const struct plan *p, int root_fd, const struct replay_opts *o, struct prepare_report *rep);
 
+/* Makes a backend that is up ready: initial tree (unless no_prepare), written back, and, when cold,
+ * out of memory. *cached: it was not to be had out of memory, the fail text says why. Without a
+ * root (null:) there is nothing to do. -EINTR when stopped. made may be NULL. */
+struct backend;
+struct replay_ready {
+	const struct replay_opts *replay;
+	bool no_prepare, cold;
+};
+int replay_ready(const struct plan *p, struct backend *b, const struct replay_ready *how,
+	struct prepare_report *made, bool *cached);
+/* Tells a recorder below fd that a phase begins (record.h). True: there is one. */
+bool replay_mark(int fd, const char *name);
+
 #define REPLAY_MISMATCH_KEEP 16
 struct replay_mismatch {
 	uint64_t seq; /* of the recorded event */

@@ -4,7 +4,7 @@
  * payload, wrong types and widths, numbers out of range. Each is refused, with nothing allocated on
  * the strength of the claim; some that must be accepted stand between them.
  */
-#include "log_help.h"
+#include "damage_help.h"
 
 #include <msgpack/pack.h>
 #include <msgpack/sbuffer.h>

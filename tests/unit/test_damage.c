@@ -4,7 +4,7 @@
  * maps that claim too much. The reader gives what is whole and then an answer, never a crash; the
  * repaired trace is good.
  */
-#include "log_help.h"
+#include "damage_help.h"
 
 #include <errno.h>
 #include <stdio.h>

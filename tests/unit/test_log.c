@@ -3,7 +3,7 @@
  * The log as a file: header and trailer, numbering, pipes, rewinding, a full device, the index, and
  * a trace of a later program with fields and operations that are not known here.
  */
-#include "log_help.h"
+#include "damage_help.h"
 
 #include <errno.h>
 #include <fcntl.h>
