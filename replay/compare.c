@@ -108,6 +108,12 @@ static int check_fidelity(const struct experiment *x, size_t w, const struct bac
 			"%s on %s: refused, %" PRIu64 " of %" PRIu64
 			" results differ from the recording; --force goes on",
 			x->c->workloads[w].name, backend_name(b), res->mismatched, res->steps);
+	if (res->withheld)
+		return fail(-EILSEQ,
+			"%s on %s: refused, %" PRIu64
+			" operations were left out for want of privileges%s; --force goes on",
+			x->c->workloads[w].name, backend_name(b), res->withheld,
+			x->o->replay.privileged ? "" : ", --privileged makes devices too");
 	if (res->order_violations)
 		return fail(-EILSEQ,
 			"%s on %s: refused, %" PRIu64
@@ -132,11 +138,8 @@ static int check_tree(
 	if (run->tree_differences && !x->o->force)
 		return fail(-EILSEQ,
 			"%s on %s: refused, the tree differs from what the recording left: %s; "
-			"--force goes on%s",
-			x->c->workloads[w].name, backend_name(b), text,
-			run->skipped && !x->o->replay.privileged
-				? ", --privileged makes devices too"
-				: "");
+			"--force goes on",
+			x->c->workloads[w].name, backend_name(b), text);
 	return 0;
 }
 

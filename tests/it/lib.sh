@@ -11,6 +11,8 @@ T=$(mktemp -d "${TMPDIR:-/var/tmp}/iotape-it-XXXXXX") || exit 1
 IT_PIDS=()
 it_cleanup() {
 	local r=$? p m
+	# a child that a signal meets between fork and exec still has our traps
+	[ $BASHPID = $$ ] || exit $r
 	cd /
 	declare -F at_exit >/dev/null && at_exit
 	for p in "${IT_PIDS[@]}"; do kill "$p" 2>/dev/null; done
