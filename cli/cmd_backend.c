@@ -133,7 +133,7 @@ static int take_down(void *ctx, const char *name)
 	return r;
 }
 
-/* Says where it is and how to end it; false when nobody could be told. */
+/* Says where it is and how to end it; -EPIPE: nobody could be told. */
 static int tell_up(const struct backend *b)
 {
 	const char *root = backend_root_path(b);

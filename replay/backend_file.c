@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,29 +41,28 @@ static bool read_mark(const char *path, char *who, size_t cap)
 	return n > 0;
 }
 
+/* The name of a process; "" when it is gone. */
+static void read_comm(int pid, char *comm, size_t cap)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(comm, (int)cap, f))
+		comm[0] = '\0';
+	if (f)
+		fclose(f);
+}
+
 /* Does the process of a mark still run, and is it one of ours rather than a number used again? */
 static bool runs(const char *who)
 {
-	char path[64], one[32] = "", self[32] = "";
-	int pid = atoi(who);
-	FILE *f;
+	char one[32], self[32];
 
-	if (pid <= 0 || kill(pid, 0) < 0)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	f = fopen(path, "re");
-	if (f) {
-		if (!fgets(one, sizeof(one), f))
-			one[0] = '\0';
-		fclose(f);
-	}
-	f = fopen("/proc/self/comm", "re");
-	if (f) {
-		if (!fgets(self, sizeof(self), f))
-			self[0] = '\0';
-		fclose(f);
-	}
-	return !strcmp(one, self);
+	read_comm(atoi(who), one, sizeof(one));
+	read_comm(getpid(), self, sizeof(self));
+	return one[0] && !strcmp(one, self);
 }
 
 /* Adds a path as a shell takes it. */
