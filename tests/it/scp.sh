@@ -10,9 +10,10 @@ export TMPDIR=$T
 size=$((6 * 203 * 1024))
 for sample in scp-large scp-small-files; do
 	for way in write read; do
-		t=$T/$sample-$way.tape
+		t=$T/$sample-$way.tape began=$(date +%s%N)
 		"$IOTAPE_SRC/samples/$sample.sh" --$way --size=$size --files=60 -o "$t" --quiet ||
 			die "$sample --$way ended with $?"
+		took=$(($(date +%s%N) - began))
 		"$IOTAPE" info --format=json "$t" >"$T/info.json" || die "info of $sample-$way"
 		moved=$(jq ".${way}_bytes" "$T/info.json")
 		# sizes of small files are rounded down one by one
@@ -22,8 +23,12 @@ for sample in scp-large scp-small-files; do
 		[ "$moved" -gt $((size * 995 / 1000)) ] && [ "$moved" -le $size ] || die "$sample --$way: $moved of $size bytes"
 		[ "$(jq .drops "$T/info.json")" = 0 ] && [ "$(jq .complete "$T/info.json")" = true ] ||
 			die "$sample --$way: $(cat "$T/info.json")"
-		jq -e '.duration_seconds > 0.01 and .duration_seconds < 300' "$T/info.json" >/dev/null ||
-			die "$sample --$way: duration $(jq .duration_seconds "$T/info.json")"
+		# no shorter than from the first byte moved to the last, no longer than the sample ran
+		moving=$("$IOTAPE" dump --format=json --filter="op=$way" "$t" |
+			jq -s '(map(.start_ns + .dur_ns) | max) - (map(.start_ns) | min)')
+		jq -e --argjson least "$moving" --argjson most "$took" '$least > 0 and .duration_seconds * 1e9 >= $least - 1000 and
+			.duration_seconds * 1e9 <= $most' "$T/info.json" >/dev/null ||
+			die "$sample --$way: duration $(jq .duration_seconds "$T/info.json") s, bytes moved for $moving ns, it ran for $took ns"
 		[ $sample = scp-large ] || [ "$(jq '.operations | .create // .open' "$T/info.json")" = 60 ] ||
 			die "$sample --$way: not 60 files: $(jq -c .operations "$T/info.json")"
 		expect 0 "$IOTAPE" check "$t" >/dev/null
